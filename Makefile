@@ -1,0 +1,21 @@
+# `make demo` and `make test` do all their own set-up: a virtual environment in .venv, packages from PyPI.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test clean
+
+$(VENV)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $@
+
+demo: $(VENV)/.installed
+	@mkdir -p out
+	$(BIN)/tongguocr blocks examples/page.json -o out/blocks.json --picture out/blocks.png
+
+test: $(VENV)/.installed
+	PATH="$(CURDIR)/$(BIN):$$PATH" scripts/check
+
+clean:
+	rm -rf $(VENV) out

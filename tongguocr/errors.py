@@ -1,0 +1,12 @@
+"""What goes wrong with a user's input, as one clear sentence that names the file."""
+
+
+class InputError(Exception):
+    """Bad input: the message is a whole sentence for the user and starts with the file's name."""
+
+
+class MissingExtraError(InputError):
+    """A command needs a package that only an optional extra installs."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what} needs an optional part: pip install 'tongguocr[{extra}]'.")
