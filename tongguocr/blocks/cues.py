@@ -1,0 +1,177 @@
+"""Page -> the geometry that the penalties look at, as arrays over its lines (paper 3.1.1, supplement S1.4).
+
+The paper speaks of columns; a page of horizontal lines is turned so that its rows become columns, and every
+later step sees one frame only. Two cues that the paper takes between neighbouring lines, horizontal gap and
+vertical overlap, we take between neighbouring columns: a column that changes between main text and
+double-row notes is several lines, one below another, and their lack of overlap means nothing.
+On a page without notes a column is a line and the two readings agree.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tongguocr.geometry import Box, clip, height, width
+from tongguocr.page import Line, Page
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+SAME_COLUMN_OVERLAP = 0.5
+"""A line continues a column if it shares this part of the narrower one's width (a note row shares all) ..."""
+SAME_COLUMN_GAP = 4.0
+"""... and starts within this many characters below it: a wider gap parts registers."""
+NOTE_ROW_THICKNESS = 0.7
+"""Without a kind that says so, a row this much thinner than the page's main columns is a note row."""
+LOOSEST_PITCH = 1.5
+"""Of its thickness: characters of a note row are about this much higher than wide; beyond lies blank."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cues:
+    """One entry a line, in reading order, in the frame where lines stand upright."""
+
+    boxes: Floats
+    """n x 4: x0, y0, x1, y1, clipped to the page and at least a pixel wide and high."""
+    size: Floats
+    """The height of a character (its width, in a row)."""
+    length: Floats
+    """The line's extent along its own direction."""
+    column: Ints
+    """The running number of the column that the line belongs to."""
+    column_boxes: Floats
+    """The box of that column, from this line to the column's end."""
+    gap: Floats
+    """Horizontal gap to the column before, in page widths; 0 inside a column and for the first line."""
+    overlap: Floats
+    """Vertical overlap with the column before over the lesser height; 1 inside a column and for the first."""
+    page_width: float
+    page_height: float
+
+    @property
+    def columns(self) -> int:
+        return int(self.column[-1]) + 1
+
+    @property
+    def page_area(self) -> float:
+        return self.page_width * self.page_height
+
+
+def measure(page: Page) -> Cues:
+    """The cues of a page that has at least one line."""
+    page_width, page_height = _extent(page)
+    turned = _is_horizontal(page.lines)
+    boxes = np.array([_solid(clip(line.box, page_width, page_height)) for line in page.lines], np.float64)
+    thickness, length = _thickness(page.lines, boxes)
+    if turned:
+        boxes = boxes[:, [1, 0, 3, 2]]
+        page_width, page_height = page_height, page_width
+    size = _character_size(page.lines, thickness, length)
+    is_note = _note_rows(page.lines, thickness)
+    column = _columns(boxes, thickness, is_note)
+    gap, overlap = _neighbours(boxes, column, page_width)
+    return Cues(
+        boxes=boxes,
+        size=size,
+        length=length,
+        column=column,
+        column_boxes=_column_boxes(boxes, column),
+        gap=gap,
+        overlap=overlap,
+        page_width=page_width,
+        page_height=page_height,
+    )
+
+
+def _extent(page: Page) -> tuple[float, float]:
+    """The page's size; where the source gives none, the lines' own extent."""
+    right = page.width or max(line.box[2] for line in page.lines)
+    bottom = page.height or max(line.box[3] for line in page.lines)
+    return max(float(right), 1.0), max(float(bottom), 1.0)
+
+
+def _solid(box: Box) -> Box:
+    """At least one pixel each way, so that no area and no height is ever zero."""
+    return (box[0], box[1], max(box[2], box[0] + 1.0), max(box[3], box[1] + 1.0))
+
+
+def _is_horizontal(lines: tuple[Line, ...]) -> bool:
+    """Whether the page is written in rows: by characters, so that one long title does not outvote a page."""
+    weights = [len(line.text) or max(width(line.box), height(line.box), 1.0) for line in lines]
+    flat = sum(w for line, w in zip(lines, weights, strict=True) if not line.is_vertical)
+    return flat > sum(weights) / 2
+
+
+def _thickness(lines: tuple[Line, ...], boxes: Floats) -> tuple[Floats, Floats]:
+    """Each line's extent across and along its own direction."""
+    w, h = boxes[:, 2] - boxes[:, 0], boxes[:, 3] - boxes[:, 1]
+    upright = np.array([line.is_vertical for line in lines])
+    return np.where(upright, w, h), np.where(upright, h, w)
+
+
+def _character_size(lines: tuple[Line, ...], thickness: Floats, length: Floats) -> Floats:
+    """A line's length over its characters, but no more than loose setting explains; unread, its thickness."""
+    count = np.array([len(line.text) for line in lines])
+    pitch = np.minimum(length / np.maximum(count, 1), LOOSEST_PITCH * thickness)
+    return np.maximum(np.where(count > 0, pitch, thickness), 1.0)
+
+
+def _note_rows(lines: tuple[Line, ...], thickness: Floats) -> list[bool]:
+    """Which lines may be one row of a double-row note: those that say so, else the thin ones."""
+    if any(line.kind == "note" for line in lines):
+        return [line.kind == "note" for line in lines]
+    thick = float(np.percentile(thickness, 90))
+    return [bool(t < NOTE_ROW_THICKNESS * thick) for t in thickness]
+
+
+def _columns(boxes: Floats, thickness: Floats, is_note: list[bool]) -> Ints:
+    """Number the columns: a line stays in the column above it, and a note's second row beside its first."""
+    column = np.zeros(len(boxes), np.int64)
+    x0, y0, x1, y1 = (float(v) for v in boxes[0])
+    open_row = is_note[0]
+    for k in range(1, len(boxes)):
+        bx0, by0, bx1, by1 = (float(v) for v in boxes[k])
+        shared = min(x1, bx1) - max(x0, bx0)
+        below = boxes[k - 1][1] < by0 and by0 - y1 <= SAME_COLUMN_GAP * thickness[k]
+        stacked = below and shared >= SAME_COLUMN_OVERLAP * min(x1 - x0, bx1 - bx0)
+        paired = open_row and is_note[k] and _is_second_row(boxes[k - 1], boxes[k])
+        column[k] = column[k - 1] + (0 if stacked or paired else 1)
+        if stacked or paired:
+            x0, y0, x1, y1 = min(x0, bx0), min(y0, by0), max(x1, bx1), max(y1, by1)
+        else:
+            x0, y0, x1, y1 = bx0, by0, bx1, by1
+        open_row = is_note[k] and not paired
+    return column
+
+
+def _is_second_row(first: Floats, second: Floats) -> bool:
+    """Whether two note rows stand side by side: same top, no more than half a row apart, no real overlap."""
+    w = min(first[2] - first[0], second[2] - second[0])
+    gap = max(second[0] - first[2], first[0] - second[2])
+    return bool(abs(first[1] - second[1]) <= w and -0.5 * w <= gap <= 0.5 * w)
+
+
+def _column_boxes(boxes: Floats, column: Ints) -> Floats:
+    result = boxes.copy()
+    for k in range(len(boxes) - 2, -1, -1):
+        if column[k] == column[k + 1]:
+            result[k, :2] = np.minimum(result[k, :2], result[k + 1, :2])
+            result[k, 2:] = np.maximum(result[k, 2:], result[k + 1, 2:])
+    return result
+
+
+def _neighbours(boxes: Floats, column: Ints, page_width: float) -> tuple[Floats, Floats]:
+    """Gap and overlap between each column and the one before it, at the column's first line."""
+    gap, overlap = np.zeros(len(boxes)), np.ones(len(boxes))
+    starts = np.flatnonzero(np.diff(column, prepend=-1))
+    whole = _column_boxes(boxes, column)[starts]
+    before, after = whole[:-1], whole[1:]
+    apart = np.maximum(after[:, 0] - before[:, 2], before[:, 0] - after[:, 2])
+    gap[starts[1:]] = np.maximum(apart, 0.0) / page_width
+    shared = np.minimum(after[:, 3], before[:, 3]) - np.maximum(after[:, 1], before[:, 1])
+    lesser = np.minimum(after[:, 3] - after[:, 1], before[:, 3] - before[:, 1])
+    overlap[starts[1:]] = np.maximum(shared, 0.0) / lesser
+    return gap, overlap
