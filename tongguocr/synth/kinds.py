@@ -1,0 +1,375 @@
+"""The layouts: each a function that fills a sheet with lines in reading order.
+
+Sizes are in pixels of a scan at about 200 dpi: a half-leaf of 1,000 x 1,400, characters of 40 to 60 px. The
+order of `sheet.lines` is the reading order: leaves from right to left, registers from top to bottom, columns
+from right to left, notes inside their column, head notes and the centre fold after the text they belong to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+
+import numpy as np
+
+from tongguocr.geometry import Box
+from tongguocr.synth.compose import Desk, Sheet, reflow, rule_columns, set_columns
+from tongguocr.synth.composition import Mark, Patch, Stroke
+from tongguocr.synth.text import Column, Run
+
+DIGITS = "一二三四五六七八九十"
+
+
+Change = Callable[[Iterator[Column], int, float], Iterator[Column]]
+"""From the source's columns, the rows of the page and the note pitch to the columns that are set."""
+
+
+@dataclass
+class Leaf:
+    """A half-leaf before its text: the sheet, the frame's box, columns and rows."""
+
+    sheet: Sheet
+    box: Box
+    count: int
+    rows: int
+
+
+def _leaf_size(desk: Desk) -> tuple[int, int, float]:
+    """Columns, rows and pitch of an ordinary half-leaf."""
+    rows = int(desk.rng.choice([16, 17, 18, 19, 20, 21, 21, 21, 21, 22, 24]))
+    return int(desk.rng.integers(7, 12)), rows, desk.rng.uniform(980, 1250) / rows
+
+
+def _margins(desk: Desk) -> tuple[float, float, float, float]:
+    """Paper around the frame: left, top, right, bottom. The head is the widest."""
+    left, right, bottom = desk.rng.uniform(50, 140, 3)
+    return left, desk.rng.uniform(100, 260), right, bottom
+
+
+def _blank(desk: Desk, head: float = 0.0) -> Leaf:
+    """One half-leaf on its paper, with `head` cells of extra room above the frame."""
+    count, rows, pitch = _leaf_size(desk)
+    sheet = desk.sheet(0, 0, pitch)
+    left, top, right, bottom = _margins(desk)
+    top += head * pitch
+    w, h = count * sheet.style.column, rows * pitch + 0.5 * pitch
+    sheet.width, sheet.height = left + w + right, top + h + bottom
+    return Leaf(sheet, (left, top, left + w, top + h), count, rows)
+
+
+def _fill(desk: Desk, leaf: Leaf, change: Change = lambda columns, rows, note_pitch: columns) -> list[int]:
+    """Set the text, the rules and the frame; the first line of each column."""
+    note_pitch = leaf.sheet.style.note_pitch
+    columns = change(desk.columns(leaf.rows, note_pitch), leaf.rows, note_pitch)
+    return _set_leaf(leaf.sheet, columns, leaf.box, leaf.count, leaf.rows)
+
+
+def _set_leaf(sheet: Sheet, columns: Iterator[Column], box: Box, count: int, rows: int) -> list[int]:
+    """The text stands a little clear of the frame."""
+    clear = (box[3] - box[1] - rows * sheet.style.pitch) / 2
+    firsts = set_columns(sheet, columns, box[2], box[1] + clear, count, rows)
+    rule_columns(sheet, box, count)
+    sheet.enclose(box)
+    return firsts
+
+
+def half_leaf(desk: Desk) -> Sheet:
+    leaf = _blank(desk)
+    _fill(desk, leaf)
+    return leaf.sheet
+
+
+def spread(desk: Desk) -> Sheet:
+    """Two half-leaves of one printed sheet, the centre fold between them."""
+    count, rows, pitch = _leaf_size(desk)
+    sheet = desk.sheet(0, 0, pitch)
+    left, top, right, bottom = _margins(desk)
+    w, h = count * sheet.style.column, rows * pitch + 0.5 * pitch
+    fold = pitch * desk.rng.uniform(1.2, 1.8)
+    sheet.width, sheet.height = left + 2 * w + fold + right, top + h + bottom
+    columns = desk.columns(rows, sheet.style.note_pitch)
+    for x in (left + w + fold, left):
+        _set_leaf(sheet, columns, (x, top, x + w, top + h), count, rows)
+    sheet.frame = (left, top, left + 2 * w + fold, top + h)
+    _fold(desk, sheet, left + w + fold / 2, top, h, fold)
+    return sheet
+
+
+def _fold(desk: Desk, sheet: Sheet, x: float, top: float, h: float, width: float) -> None:
+    """Fish-tails, the running title between them, chapter and leaf number below."""
+    size = min(width * 0.7, sheet.style.pitch * 0.85)
+    upper, lower = top + h * desk.rng.uniform(0.16, 0.24), top + h * desk.rng.uniform(0.66, 0.74)
+    for y, down in ((upper, 1), (lower, -1))[: int(desk.rng.integers(1, 3))]:
+        sheet.patches.append(_fish_tail(x, y, width * 0.9, down))
+    y = upper + width * 0.9
+    for text in (desk.words(int(desk.rng.integers(2, 6))), "卷" + _number(desk)):
+        sheet.line(text, x, y, (size, size), size * 1.05, "fold")
+        y += (len(text) + 1.0) * size * 1.05
+    number = _number(desk)
+    sheet.line(number, x, lower + width, (size * 0.8, size * 0.8), size * 0.85, "fold")
+
+
+def _fish_tail(x: float, y: float, w: float, down: int) -> Patch:
+    """A bar with a notched tail, pointing down (1) or up (-1)."""
+    tail, notch = 0.55 * w * down, 0.25 * w * down
+    return Patch(
+        ((x - w / 2, y), (x + w / 2, y), (x + w / 2, y + tail), (x, y + notch), (x - w / 2, y + tail))
+    )
+
+
+def _number(desk: Desk) -> str:
+    n = int(desk.rng.integers(1, 100))
+    tens, ones = divmod(n, 10)
+    head = ("" if tens == 1 else DIGITS[tens - 1]) + "十" if tens else ""
+    return head + (DIGITS[ones - 1] if ones else "")
+
+
+def tripitaka(desk: Desk) -> Sheet:
+    """A wide sheet of plain columns, 17 or 20 characters, only a line above and below, or nothing."""
+    rows, count = int(desk.rng.choice([14, 17, 17, 20])), int(desk.rng.integers(10, 27))
+    pitch = desk.rng.uniform(40, 56)
+    sheet = desk.sheet(0, 0, pitch)
+    left, top, right, bottom = _margins(desk)
+    w, h = count * sheet.style.column, rows * pitch + pitch
+    sheet.width, sheet.height = left + w + right, top + h + bottom
+    set_columns(sheet, desk.columns(rows, sheet.style.note_pitch), left + w, top + pitch / 2, count, rows)
+    if desk.rng.random() < 0.7:
+        for y in (top, top + h):
+            sheet.strokes.append(Stroke((left - 20, y), (left + w + 20, y), sheet.style.frame / 2, "frame"))
+    sheet.frame = (left, top, left + w, top + h)
+    return sheet
+
+
+def _registers(desk: Desk, how_many: int) -> Sheet:
+    """Text in bands one above another, each read from right to left before the next."""
+    rows, count = int(desk.rng.integers(8, 15)), int(desk.rng.integers(12, 24))
+    pitch = desk.rng.uniform(34, 48)
+    sheet = desk.sheet(0, 0, pitch)
+    left, top, right, bottom = _margins(desk)
+    w, band = count * sheet.style.column, rows * pitch + pitch
+    sheet.width, sheet.height = left + w + right, top + how_many * band + bottom
+    columns = desk.columns(rows, sheet.style.note_pitch)
+    for k in range(how_many):
+        y = top + k * band
+        set_columns(sheet, columns, left + w, y + pitch / 2, count, rows)
+        rule_columns(sheet, (left, y, left + w, y + band), count)
+        if k:
+            sheet.rule(left, y, left + w, y)
+    sheet.enclose((left, top, left + w, top + how_many * band))
+    return sheet
+
+
+def title(desk: Desk) -> Sheet:
+    """A title page: the date on the right, the title large in the middle, the publisher on the left."""
+    sheet = desk.sheet(desk.rng.uniform(850, 1050), desk.rng.uniform(1250, 1450), 60)
+    count = int(desk.rng.integers(4, 9))
+    top, bottom = 170.0, sheet.height - 130
+    step = (bottom - top) / (count + 0.5)
+    size = min(step * 0.92, sheet.width * 0.3)
+    small = desk.rng.uniform(44, 62)
+    x = sheet.width / 2
+    outer = sheet.width * 0.32
+    sheet.line(desk.words(int(desk.rng.integers(4, 9))), x + outer, top + 20, (small, small), small * 1.12)
+    sheet.line(desk.words(count), x, top + 0.25 * step, (size * 0.95, size), step)
+    sheet.line(desk.words(int(desk.rng.integers(4, 9))), x - outer, top + 240, (small, small), small * 1.12)
+    sheet.enclose((x - outer - 80, top, x + outer + 80, bottom))
+    if sheet.style.ruled:
+        for side in (-1, 1):
+            sheet.rule(x + side * outer * 0.6, top, x + side * outer * 0.6, bottom)
+    return sheet
+
+
+def table(desk: Desk) -> Sheet:
+    """A table or genealogy, read row by row, each cell from right to left in one or two short columns."""
+    across, down = int(desk.rng.integers(6, 12)), int(desk.rng.integers(4, 9))
+    pitch, rows = desk.rng.uniform(36, 48), int(desk.rng.integers(3, 6))
+    sheet = desk.sheet(0, 0, pitch)
+    cell_w, cell_h = 2.2 * sheet.style.column, (rows + 0.8) * pitch
+    left, top, right, bottom = _margins(desk)
+    w, h = across * cell_w, down * cell_h
+    sheet.width, sheet.height = left + w + right, top + h + bottom
+    stream = desk.text.stream(desk.rng)
+    for r in range(down):
+        for c in range(across):
+            if desk.rng.random() < 0.85:
+                x = left + w - (c + 0.5) * cell_w
+                _cell(desk, sheet, stream, x, top + r * cell_h + 0.3 * pitch, rows)
+        if r:
+            sheet.rule(left, top + r * cell_h, left + w, top + r * cell_h)
+    for c in range(1, across):
+        sheet.rule(left + c * cell_w, top, left + c * cell_w, top + h)
+    sheet.enclose((left, top, left + w, top + h))
+    return sheet
+
+
+def _cell(desk: Desk, sheet: Sheet, stream: Iterator[str], x: float, y: float, rows: int) -> None:
+    columns = 2 if desk.rng.random() < 0.3 else 1
+    for k in range(columns):
+        count = rows if k + 1 < columns else int(desk.rng.integers(1, rows + 1))
+        place = x + (0.5 * (columns - 1) - k) * sheet.style.column
+        sheet.line(_take(stream, count), place, y, sheet.main_size(), sheet.style.pitch)
+
+
+def preface(desk: Desk) -> Sheet:
+    """Few large characters in a running hand, unevenly spaced, by a brush face where there is one."""
+    count, rows = int(desk.rng.integers(5, 8)), int(desk.rng.integers(8, 14))
+    pitch = desk.rng.uniform(1000, 1200) / rows
+    sheet = desk.sheet(0, 0, pitch)
+    sheet.style = replace(
+        sheet.style,
+        face=_brush_face(desk, sheet.style.face),
+        loose=desk.rng.uniform(0.03, 0.06),
+        column=pitch * 1.35,
+    )
+    left, top, right, bottom = _margins(desk)
+    w, h = count * sheet.style.column, rows * pitch * 1.05
+    sheet.width, sheet.height = left + w + right, top + h + bottom
+    plain = (Column(c.indent, (Run("".join(r.text for r in c.runs)),)) for c in desk.columns(rows))
+    _set_leaf(sheet, plain, (left, top, left + w, top + h), count, rows)
+    return sheet
+
+
+def _brush_face(desk: Desk, otherwise: int) -> int:
+    faces = desk.fonts.faces
+    brush = [k for k, f in enumerate(faces) if f.group == "brush" and f.held_out == desk.held_out]
+    return int(desk.rng.choice(brush)) if brush else otherwise
+
+
+def commentary(desk: Desk) -> Sheet:
+    """A few characters of the classic, then notes that fill most of the page."""
+
+    def annotated(columns: Iterator[Column], rows: int, note_pitch: float) -> Iterator[Column]:
+        stream = desk.text.stream(desk.rng)
+        while True:
+            runs = []
+            for _ in range(4):
+                runs.append(Run(_take(stream, int(desk.rng.integers(2, 12)))))
+                runs.append(Run(_take(stream, int(desk.rng.integers(20, 120))), True))
+            yield from reflow(Column(0, tuple(runs)), rows, note_pitch)
+
+    leaf = _blank(desk)
+    _fill(desk, leaf, annotated)
+    return leaf.sheet
+
+
+def note_edges(desk: Desk) -> Sheet:
+    """Columns that begin with a note, end with one, or hold notes of odd length."""
+
+    def edged(columns: Iterator[Column], rows: int, note_pitch: float) -> Iterator[Column]:
+        stream = desk.text.stream(desk.rng)
+        while True:
+            shape = str(desk.rng.choice(["nm", "mn", "nmn", "n", "mnm"]))
+            odd = [2 * int(k) + 1 for k in desk.rng.integers(0, 8, len(shape))]
+            runs = [Run(_take(stream, k), part == "n") for k, part in zip(odd, shape, strict=True)]
+            yield Column(int(desk.rng.integers(0, 2)), tuple(runs))
+
+    leaf = _blank(desk)
+    _fill(desk, leaf, edged)
+    return leaf.sheet
+
+
+def raised(desk: Desk) -> Sheet:
+    """Columns that stand one or two cells higher in honour of a name, the others indented below them."""
+
+    def lifted(columns: Iterator[Column], rows: int, note_pitch: float) -> Iterator[Column]:
+        for column in columns:
+            indent = int(desk.rng.choice([0, 1, 2, 2, 2, 2, 3]))
+            yield from reflow(replace(column, indent=indent), rows, note_pitch)
+
+    leaf = _blank(desk)
+    _fill(desk, leaf, lifted)
+    return leaf.sheet
+
+
+def head_notes(desk: Desk) -> Sheet:
+    """An ordinary half-leaf with small notes above the frame, read after it."""
+    rows, scale = int(desk.rng.integers(4, 9)), desk.rng.uniform(0.5, 0.65)
+    leaf = _blank(desk, head=rows * scale)
+    _fill(desk, leaf)
+    sheet, (left, top, x, _) = leaf.sheet, leaf.box
+    size = sheet.style.pitch * scale
+    across, along = size * 1.35, size * 1.05
+    y = top - rows * along - 3 * sheet.style.frame - 12
+    x -= desk.rng.uniform(0, 0.3) * (x - left)
+    for _ in range(int(desk.rng.integers(1, 4))):
+        for _ in range(int(desk.rng.integers(2, 6))):
+            if x - across > left:
+                count = rows if desk.rng.random() < 0.7 else int(desk.rng.integers(2, rows + 1))
+                sheet.line(desk.words(count), x - across / 2, y, (size, size), along, "margin")
+                x -= across
+        x -= across * desk.rng.uniform(2, 6)
+    return sheet
+
+
+def horizontal(desk: Desk) -> Sheet:
+    """A short line from right to left above ordinary columns, as on a plaque or a picture's heading."""
+    scale, count = desk.rng.uniform(1.2, 2.0), int(desk.rng.integers(3, 7))
+    leaf = _blank(desk, head=1.3 * scale)
+    sheet, (left, top, right, _) = leaf.sheet, leaf.box
+    size = sheet.style.pitch * scale
+    x, y = (left + right) / 2 + count * size * 1.1 / 2, top - 0.8 * size - 3 * sheet.style.frame
+    sheet.line(desk.words(count), x, y, (size, size), size * 1.1, "main", "right-to-left")
+    _fill(desk, leaf)
+    return sheet
+
+
+def boxed(desk: Desk) -> Sheet:
+    """Headings of a few characters in boxes, or white on black."""
+    leaf = _blank(desk)
+    sheet, firsts = leaf.sheet, _fill(desk, leaf)
+    for first in firsts:
+        if first < len(sheet.lines) and desk.rng.random() < 0.5:
+            line = sheet.lines[first]
+            stop = min(line.start + int(desk.rng.integers(1, 4)), line.stop)
+            boxes = np.array(sheet.boxes[line.start : stop])
+            grow = 0.04 * sheet.style.pitch
+            x0, y0 = boxes[:, :2].min(axis=0) - grow
+            x1, y1 = boxes[:, 2:].max(axis=0) + grow
+            corners = ((x0, y0), (x1, y0), (x1, y1), (x0, y1))
+            if desk.rng.random() < 0.5:
+                sheet.patches.append(Patch(corners))
+                sheet.white[line.start : stop] = [True] * (stop - line.start)
+            else:
+                for a, b in zip(corners, corners[1:] + corners[:1], strict=True):
+                    sheet.strokes.append(Stroke(a, b, sheet.style.rule * 1.3, "box"))
+    return sheet
+
+
+def marked(desk: Desk) -> Sheet:
+    """Reading marks at the right foot of characters: rings or dots, printed or added in red."""
+    leaf = _blank(desk)
+    _fill(desk, leaf)
+    sheet = leaf.sheet
+    ring, red = bool(desk.rng.random() < 0.6), bool(desk.rng.random() < 0.5)
+    for line in sheet.lines:
+        k = line.start
+        while (k := k + int(desk.rng.integers(3, 9))) < line.stop:
+            _, y0, x1, y1 = sheet.boxes[k]
+            radius = 0.1 * (y1 - y0)
+            centre = (x1 + 0.4 * radius, y1 - 0.2 * radius)
+            sheet.marks.append(Mark(centre, radius, "ring" if ring else "dot", red))
+    return sheet
+
+
+def _take(stream: Iterator[str], count: int) -> str:
+    return "".join(islice(stream, count))
+
+
+LAYOUTS: dict[str, Callable[[Desk], Sheet]] = {
+    "half-leaf": half_leaf,
+    "spread": spread,
+    "tripitaka": tripitaka,
+    "two-registers": lambda desk: _registers(desk, 2),
+    "three-registers": lambda desk: _registers(desk, 3),
+    "title": title,
+    "table": table,
+    "preface": preface,
+    "commentary": commentary,
+    "head-notes": head_notes,
+    "raised": raised,
+    "note-edges": note_edges,
+    "boxed": boxed,
+    "marked": marked,
+    "horizontal": horizontal,
+}
