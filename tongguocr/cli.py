@@ -9,10 +9,15 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tongguocr import __version__
 from tongguocr.errors import InputError
+
+if TYPE_CHECKING:
+    from tongguocr.page import Block, Page
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -27,28 +32,74 @@ def _parser() -> argparse.ArgumentParser:
     blocks.set_defaults(run=_blocks)
 
     vocab = commands.add_parser("vocab", help="find the characters that deserve a token of their own")
-    vocab.add_argument("corpus", type=Path, nargs="+", metavar="CORPUS")
-    vocab.add_argument("--tokenizer", type=Path, required=True, metavar="PATH")
+    vocab.add_argument("corpus", type=Path, nargs="+", metavar="CORPUS", help="text, .txt folder, count .tsv")
+    vocab.add_argument("--tokenizer", type=Path, required=True, metavar="PATH", help="tokenizer.json, folder")
     vocab.add_argument("-o", "--output", type=Path, required=True, metavar="ADDED.txt")
+    vocab.add_argument("--min-count", type=int, default=1, metavar="N", help="drop rarer characters")
     vocab.set_defaults(run=_vocab)
 
     evaluate = commands.add_parser("eval", help="score transcriptions against references")
     evaluate.add_argument("prediction", type=Path, metavar="PRED", help="a file or a folder")
     evaluate.add_argument("reference", type=Path, metavar="REF", help="a file or a folder")
+    evaluate.add_argument("--protocol", choices=("paper", "mcs", "omnidoc", "strict"), default="paper")
+    evaluate.add_argument("--json", action="store_true", help="one JSON object instead of a table")
+    evaluate.add_argument("--fold-variants", action="store_true", help="also with graphic variants as one")
+    evaluate.add_argument("--added", type=Path, metavar="ADDED.txt", help="score these characters apart")
     evaluate.set_defaults(run=_eval)
     return parser
 
 
 def _blocks(args: argparse.Namespace) -> None:
-    raise NotImplementedError
+    from tongguocr.blocks import cut_blocks
+    from tongguocr.formats import read_page
+    from tongguocr.formats.blocks_json import blocks_to_json
+    from tongguocr.formats.files import write_bytes
+
+    page = read_page(args.page)
+    if args.page.suffix.lower() == ".txt":
+        raise InputError(f"{args.page}: plain text has no line boxes to make blocks of.")
+    blocks = cut_blocks(page)
+    write_bytes(blocks_to_json(page, blocks).encode(), args.output)
+    if args.picture:
+        _draw(page, blocks, args)
+    print(f"{len(page.lines)} lines in {len(blocks)} blocks: {args.output}")
+
+
+def _draw(page: Page, blocks: tuple[Block, ...], args: argparse.Namespace) -> None:
+    from tongguocr.formats.picture import draw_blocks, save_picture
+    from tongguocr.sources import find_image, load_pixels
+
+    image = find_image(page.image, args.page)
+    pixels = load_pixels(image) if image else None
+    save_picture(draw_blocks(replace(page, pixels=pixels), blocks), args.picture)
 
 
 def _vocab(args: argparse.Namespace) -> None:
-    raise NotImplementedError
+    from tongguocr.tokens.vocab import make_vocabulary
+
+    print(make_vocabulary(args.corpus, args.tokenizer, args.output, args.min_count))
 
 
 def _eval(args: argparse.Namespace) -> None:
-    raise NotImplementedError
+    import json
+    import os
+
+    from tongguocr.evaluate import evaluate
+    from tongguocr.evaluate.tables import print_tables
+
+    result = evaluate(
+        args.prediction,
+        args.reference,
+        args.protocol,
+        fold_variants=args.fold_variants,
+        added=args.added,
+        workers=os.cpu_count() or 1,
+        warn=lambda sentence: print(f"tongguocr: {sentence}", file=sys.stderr),
+    )
+    if args.json:
+        print(json.dumps(result, indent=2))
+    else:
+        print_tables(result)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

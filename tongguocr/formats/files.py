@@ -1,0 +1,83 @@
+"""Bytes and text in and out of files, for every format: a clear sentence on failure, whole files or none."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+import warnings
+from pathlib import Path
+
+from tongguocr.errors import InputError
+
+IMAGE_SUFFIXES = (".jpg", ".jpeg", ".png", ".tif", ".tiff", ".jp2", ".webp", ".bmp", ".gif")
+
+
+def read_bytes(path: Path) -> bytes:
+    """The file's bytes; a missing file, a folder or a forbidden one is an InputError."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise InputError(f"{path}: there is no such file.") from None
+    except IsADirectoryError:
+        raise InputError(f"{path}: this is a folder, not a file.") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: the file cannot be read ({_reason(error)}).") from None
+
+
+def decode_utf8(data: bytes, path: Path) -> str:
+    """The text of a UTF-8 file, without its byte order mark; nothing else is guessed or changed."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: this is not UTF-8 text (byte {error.start}); convert it first.") from None
+    if "\0" in text:
+        raise InputError(f"{path}: this is not a text file (it holds null bytes).")
+    return text
+
+
+def write_bytes(data: bytes, path: Path) -> None:
+    """Write the file whole or not at all: a neighbour in the same folder takes its place at the end."""
+    temporary: Path | None = None
+    try:
+        handle, name = tempfile.mkstemp(prefix=".tongguocr-", suffix=".tmp", dir=path.parent)
+        temporary = Path(name)
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        temporary.chmod(_mode(path))
+        temporary.replace(path)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: the file cannot be written ({_reason(error)}).") from None
+    finally:
+        # Once it has taken its place there is no temporary file left; after a failure there is.
+        if temporary is not None:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+
+
+def image_size(path: Path) -> tuple[int, int]:
+    """Width and height from the image's header; the pixels are not decoded."""
+    from PIL import Image
+
+    try:
+        with warnings.catch_warnings():
+            # Pillow warns of very large images because decoding them takes memory; nothing is decoded here.
+            warnings.simplefilter("ignore")
+            with Image.open(path) as image:
+                return image.size
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
+        raise InputError(f"{path}: the image cannot be read.") from None
+
+
+def _mode(path: Path) -> int:
+    """The rights of the file that is replaced, or those any new file gets (mkstemp's own are private)."""
+    if path.exists():
+        return path.stat().st_mode & 0o777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def _reason(error: OSError | ValueError) -> str:
+    reason = getattr(error, "strerror", None) or str(error)
+    return reason[:1].lower() + reason[1:]

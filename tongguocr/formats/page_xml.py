@@ -1,0 +1,311 @@
+"""PAGE XML, 2019-07-15, as the tools around Transkribus, eScriptorium, OCR-D and kraken exchange it.
+
+Reading takes every namespace version and both ways to give an order: ReadingOrder for regions, and
+`custom="readingOrder {index:N;}"`. Writing makes one TextRegion of each run of lines of one kind, so that a
+reader that only knows regions in order still gets our lines in order. Points are whole numbers from 0: what
+is finer is rounded, what is negative becomes 0. The kind is carried as `custom="structure {type:note;}"`, the
+spelling that the other tools have for their own types.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import groupby
+from math import floor
+from pathlib import Path
+from typing import cast
+
+from tongguocr.errors import InputError
+from tongguocr.formats.values import (
+    KIND_OF_LABEL,
+    check_xml_text,
+    line_text,
+    names_of_lines,
+    parse_confidence,
+    parse_number,
+    plain,
+    unique_name,
+    xml_line_names,
+)
+from tongguocr.formats.xml import (
+    Element,
+    add,
+    is_one_character,
+    join_words,
+    new_root,
+    reading_order,
+    render_xml,
+)
+from tongguocr.geometry import Box, Point, bounds, union
+from tongguocr.page import DIRECTIONS, Char, Direction, Kind, Line, Page, guess_direction
+
+NAMESPACE = "http://schema.primaresearch.org/PAGE/gts/pagecontent/2019-07-15"
+
+REGION_TYPE: dict[Kind, str] = {
+    "main": "paragraph",
+    "note": "other",
+    "margin": "marginalia",
+    "fold": "header",
+}
+"""The nearest of PAGE's own region types; it has none for a note inside the column."""
+
+_CUSTOM = re.compile(r"([\w-]+)\s*\{([^}]*)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A TextLine and what encloses it, innermost first."""
+
+    element: Element
+    regions: tuple[Element, ...]
+
+
+# Reading
+
+
+def parse_page_xml(root: Element, path: Path) -> Page:
+    page = root.find("Page")
+    if page is None:
+        raise InputError(f"{path}: the PAGE file has no Page element.")
+    found = list(_lines_of(page, (), path))
+    owners = [[e.get("id", "") for e in (line.element, *line.regions)] for line in found]
+    references = [ref for order in page.findall("ReadingOrder") for ref in _references(order, path)]
+    names = names_of_lines([line.element.get("id") for line in found], path)
+    lines = [_read_line(found[i], page, names[i], path) for i in reading_order(owners, references)]
+    width, height = (_size(page, name, path) for name in ("imageWidth", "imageHeight"))
+    image = line_text(page.get("imageFilename", ""), f"{path}: imageFilename")
+    return Page(image, width, height, tuple(lines))
+
+
+def _size(page: Element, name: str, path: Path) -> int:
+    size = parse_number(page.get(name, ""), f"{path}: {name}")
+    if size < 0 or size != int(size):
+        raise InputError(f"{path}: {name} must be a whole number from 0.")
+    return int(size)
+
+
+def _lines_of(parent: Element, regions: tuple[Element, ...], path: Path) -> Iterator[_Found]:
+    """Every TextLine, region by region: nested regions before the region's own lines, as PAGE stores them."""
+    inner = [e for e in parent if e.tag.endswith("Region") or e.tag == "TableCell"]
+    for region in _by_index(inner, path):
+        yield from _lines_of(region, (region, *regions), path)
+    own = parent.findall("TextLine")
+    if not own and not inner and regions and _texts(parent, path):
+        raise InputError(f"{path}: the region {parent.get('id')!r} has text but no text lines.")
+    for line in _by_index(own, path):
+        yield _Found(line, regions)
+
+
+def _by_index(elements: list[Element], path: Path) -> list[Element]:
+    """In the order their `custom` attributes give, where all of them do; as they stand otherwise."""
+    indexes = [_custom(e, "readingOrder", "index") or e.get("index") for e in elements]
+    if any(index is None for index in indexes):
+        return elements
+    numbers = [parse_number(index or "", f"{path}: readingOrder index") for index in indexes]
+    return [elements[i] for i in sorted(range(len(elements)), key=lambda i: (numbers[i], i))]
+
+
+def _references(group: Element, path: Path) -> Iterator[str]:
+    """The region ids of a reading order, groups within groups; an indexed group goes by its indexes."""
+    if reference := group.get("regionRef"):
+        yield reference
+    members = list(group)
+    if group.tag.startswith("OrderedGroup"):
+        members.sort(key=lambda member: parse_number(member.get("index", "0"), f"{path}: ReadingOrder index"))
+    for member in members:
+        yield from _references(member, path)
+
+
+def _custom(element: Element, name: str, key: str) -> str | None:
+    """`key` out of `custom="name {key:value; ...}"`."""
+    for found, body in _CUSTOM.findall(element.get("custom", "")):
+        if found == name:
+            for pair in body.split(";"):
+                k, _, value = pair.partition(":")
+                if k.strip() == key:
+                    return cast(str, value.strip())
+    return None
+
+
+def _read_line(found: _Found, page: Element, name: str, path: Path) -> Line:
+    element = found.element
+    where = f"{path}: line {name}"
+    chars = _chars(element, where)
+    texts = _texts(element, where)
+    text = texts[0][0] if texts else join_words(_word_text(word, where) for word in element.findall("Word"))
+    points = _line_points(element, where)
+    box = bounds(points)
+    return Line(
+        id=name,
+        box=box,
+        text=line_text(text, where),
+        kind=_kind((element, *found.regions)),
+        direction=_direction((element, *found.regions, page)) or guess_direction(box, text),
+        confidence=texts[0][1] if texts else None,
+        polygon=None if len(points) < 3 or points == _corners(box) else points,
+        chars=chars,
+    )
+
+
+def _kind(owners: Sequence[Element]) -> Kind:
+    """The innermost label that means one of our kinds; main text otherwise."""
+    for owner in owners:
+        for label in (_custom(owner, "structure", "type"), owner.get("type")):
+            if label and label.lower() in KIND_OF_LABEL:
+                return KIND_OF_LABEL[label.lower()]
+    return "main"
+
+
+def _direction(owners: Sequence[Element]) -> Direction | None:
+    values = (owner.get("readingDirection") for owner in owners)
+    return next((value for value in values if value in DIRECTIONS), None)
+
+
+def _texts(element: Element, where: object) -> list[tuple[str, float | None]]:
+    """The readings of an element with their confidence, the main one first."""
+    readings = []
+    for n, equiv in enumerate(element.findall("TextEquiv")):
+        text = equiv.findtext("Unicode") if equiv.find("Unicode") is not None else equiv.findtext("PlainText")
+        index = parse_number(equiv.get("index", "0"), f"{where}: TextEquiv index")
+        confidence = parse_confidence(equiv.get("conf"), f"{where}: TextEquiv conf")
+        readings.append((index, n, text or "", confidence))
+    return [(text, confidence) for _, _, text, confidence in sorted(readings, key=lambda r: r[:2])]
+
+
+def _word_text(word: Element, where: str) -> str:
+    if texts := _texts(word, where):
+        return texts[0][0]
+    return "".join(_texts(glyph, where)[0][0] for glyph in word.findall("Glyph") if _texts(glyph, where))
+
+
+def _chars(line: Element, where: str) -> tuple[Char, ...]:
+    """The line's characters: glyphs, or words of one character; none where some word is not taken apart."""
+    chars: list[Char] = []
+    for word in line.findall("Word"):
+        glyphs = word.findall("Glyph")
+        if not glyphs and (text := _word_text(word, where)):
+            if not is_one_character(text):
+                return ()
+            glyphs = [word]
+        chars += [_char(glyph, where) for glyph in glyphs]
+    return tuple(chars)
+
+
+def _char(glyph: Element, where: str) -> Char:
+    texts = _texts(glyph, where) or [("", None)]
+    box = bounds(_points(glyph.find("Coords"), where))
+    others = tuple((line_text(text, where), confidence or 0.0) for text, confidence in texts[1:])
+    return Char(line_text(texts[0][0], where), box, texts[0][1], others)
+
+
+def _line_points(line: Element, where: str) -> tuple[Point, ...]:
+    """The line's outline; without one its words' outline, then its baseline."""
+    outlines = [e for e in (line.find("Coords"), line.find("Baseline")) if e is not None and e.get("points")]
+    words = [coords for word in line.findall("Word") if (coords := word.find("Coords")) is not None]
+    if words and not (outlines and outlines[0].tag == "Coords"):
+        return _corners(union(bounds(_points(word, where)) for word in words))
+    if not outlines:
+        raise InputError(f"{where}: the line has no Coords.")
+    return _points(outlines[0], where)
+
+
+def _points(coords: Element | None, where: str) -> tuple[Point, ...]:
+    pairs = coords.get("points", "").split() if coords is not None else []
+    if not pairs:
+        raise InputError(f"{where}: an element has no Coords.")
+    points = []
+    for pair in pairs:
+        x, comma, y = pair.partition(",")
+        if not comma:
+            raise InputError(f"{where}: {pair[:40]!r} is not a point.")
+        points.append((parse_number(x, f"{where}: points"), parse_number(y, f"{where}: points")))
+    return tuple(points)
+
+
+def _corners(box: Box) -> tuple[Point, ...]:
+    x0, y0, x1, y1 = box
+    return ((x0, y0), (x1, y0), (x1, y1), (x0, y1))
+
+
+# Writing
+
+
+def render_page_xml(page: Page, path: Path, created: datetime | None = None) -> bytes:
+    """The page as a PAGE file; `created` is the time that goes into its metadata, now unless given."""
+    root = new_root("PcGts", NAMESPACE)
+    _metadata(root, created or datetime.now(UTC))
+    check_xml_text(page.image, f"{path}: image")
+    size = {"imageWidth": str(int(page.width)), "imageHeight": str(int(page.height))}
+    element = add(root, "Page", {"imageFilename": page.image, **size})
+    names = xml_line_names(page.lines)
+    taken = set(names)
+    runs = [list(run) for _, run in groupby(range(len(page.lines)), lambda i: page.lines[i].kind)]
+    regions = [unique_name(f"r{n}", taken) for n in range(1, len(runs) + 1)]
+    _write_order(element, regions, taken)
+    for n, (region, run) in enumerate(zip(regions, runs, strict=True)):
+        kind = page.lines[run[0]].kind
+        custom = f"readingOrder {{index:{n};}} structure {{type:{kind};}}"
+        text_region = add(element, "TextRegion", {"id": region, "type": REGION_TYPE[kind], "custom": custom})
+        outlines = [_outline(page.lines[i]) for i in run]
+        _write_coords(text_region, _corners(union(bounds(_whole(outline)) for outline in outlines)))
+        for place, i in enumerate(run):
+            _write_line(
+                text_region, page.lines[i], names[i], place, taken, f"{path}: line {page.lines[i].id}"
+            )
+    return render_xml(root)
+
+
+def _metadata(root: Element, created: datetime) -> None:
+    metadata = add(root, "Metadata")
+    add(metadata, "Creator", text="TongGuOCR")
+    for name in ("Created", "LastChange"):
+        add(metadata, name, text=created.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
+
+
+def _write_order(page: Element, regions: list[str], taken: set[str]) -> None:
+    if not regions:
+        return
+    group = add(add(page, "ReadingOrder"), "OrderedGroup", {"id": unique_name("order", taken)})
+    for n, region in enumerate(regions):
+        add(group, "RegionRefIndexed", {"index": str(n), "regionRef": region})
+
+
+def _write_line(region: Element, line: Line, name: str, place: int, taken: set[str], where: str) -> None:
+    custom = f"readingOrder {{index:{place};}}"
+    attributes = {"id": name, "readingDirection": line.direction, "custom": custom}
+    element = add(region, "TextLine", attributes)
+    _write_coords(element, _outline(line))
+    if line.chars:
+        word = add(element, "Word", {"id": unique_name(f"{name}_w", taken)})
+        _write_coords(word, _outline(line))
+        for n, char in enumerate(line.chars, start=1):
+            glyph = add(word, "Glyph", {"id": unique_name(f"{name}_c{n}", taken)})
+            _write_coords(glyph, _corners(char.box))
+            _write_texts(glyph, [(char.text, char.confidence), *char.candidates], where)
+        _write_texts(word, [(line.text, None)], where)
+    if line.text or line.chars or line.confidence is not None:
+        _write_texts(element, [(line.text, line.confidence)], where)
+
+
+def _write_texts(parent: Element, readings: Sequence[tuple[str, float | None]], where: str) -> None:
+    for n, (text, confidence) in enumerate(readings):
+        check_xml_text(text, where)
+        attributes = {"index": str(n)} if len(readings) > 1 else {}
+        if confidence is not None:
+            attributes["conf"] = str(plain(confidence))
+        add(add(parent, "TextEquiv", attributes), "Unicode", text=text)
+
+
+def _outline(line: Line) -> tuple[Point, ...]:
+    return line.polygon or _corners(line.box)
+
+
+def _whole(points: Sequence[Point]) -> tuple[Point, ...]:
+    return tuple((max(0, floor(x + 0.5)), max(0, floor(y + 0.5))) for x, y in points)
+
+
+def _write_coords(parent: Element, points: Sequence[Point]) -> None:
+    add(parent, "Coords", {"points": " ".join(f"{x},{y}" for x, y in _whole(points))})
