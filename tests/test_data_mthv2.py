@@ -138,3 +138,8 @@ def test_names_keep_their_dots() -> None:
 @given(st.permutations([(10, 20), (30, 21), (31, 90), (9, 88)]))
 def test_corners_in_any_order_become_clockwise_from_the_top_left(corners: list[tuple[float, float]]) -> None:
     assert clockwise(corners) == ((10, 20), (30, 21), (31, 90), (9, 88))
+
+
+@given(st.permutations([(3, 0), (10, 6), (7, 10), (0, 4)]))
+def test_a_slanted_line_starts_at_the_corner_nearest_the_top_left(corners: list[tuple[float, float]]) -> None:
+    assert clockwise(corners) == ((3, 0), (10, 6), (7, 10), (0, 4))

@@ -12,7 +12,7 @@ from page_strategies import example_page
 
 from tongguocr.errors import InputError
 from tongguocr.formats import FORMATS, read_page, write_page
-from tongguocr.formats.files import image_size, write_bytes
+from tongguocr.formats.files import write_bytes
 
 SUFFIX = {"json": ".json", "page": ".xml", "alto": ".alto.xml", "text": ".txt"}
 
@@ -113,12 +113,6 @@ def test_rights_are_those_of_any_new_file_or_of_the_old_one(tmp_path: Path) -> N
     new.chmod(0o640)
     write_bytes(b"y", new)
     assert new.stat().st_mode & 0o777 == 0o640
-
-
-def test_an_image_that_is_none_is_one_sentence(tmp_path: Path) -> None:
-    (tmp_path / "a.png").write_bytes(b"junk")
-    with pytest.raises(InputError, match="the image cannot be read"):
-        image_size(tmp_path / "a.png")
 
 
 def test_the_command_prints_one_sentence_and_no_traceback(tmp_path: Path) -> None:

@@ -51,9 +51,9 @@ def test_what_the_format_can_hold_comes_back(page: Page) -> None:
 
 
 def test_fractions_are_rounded_and_negative_points_become_nought() -> None:
-    box = (-3.2, 1.5, 10.4, 20.5)
+    box = (-3.2, 1.5, 10.6, 20.4)
     found = again(Page("", 9, 9, (Line("a", box, chars=(Char("x", (0.2, 0.7, 1, 1)),)),))).lines[0]
-    assert found.box == (0, 2, 10, 21)
+    assert found.box == (0, 2, 11, 20)
     assert found.chars[0].box == (0, 1, 1, 1)
 
 

@@ -17,23 +17,51 @@ from tongguocr.page import Line
 LAUGHS = '<!ENTITY a0 "ha">' + "".join(f'<!ENTITY a{n} "{f"&a{n - 1};" * 10}">' for n in range(1, 12))
 
 
+def alto(definitions: str, content: str = "天", page: str = "") -> str:
+    """A file that opens, but for what is defined in it."""
+    place = 'HPOS="1" VPOS="2" WIDTH="3" HEIGHT="4"'
+    line = f'<TextLine ID="l1" {place}><String CONTENT="{content}"/></TextLine>'
+    layout = (
+        f'<Layout><Page><PrintSpace><TextBlock ID="b">{line}</TextBlock></PrintSpace>{page}</Page></Layout>'
+    )
+    return f"<!DOCTYPE alto [{definitions}]><alto>{layout}</alto>"
+
+
+def test_the_file_itself_opens(tmp_path: Path) -> None:
+    (tmp_path / "good.xml").write_text(alto(""), encoding="utf-8")
+    assert read_page(tmp_path / "good.xml").text == "天"
+
+
 @pytest.mark.parametrize(
     "text",
     [
-        f"<!DOCTYPE alto [{LAUGHS}]><alto>&a11;</alto>",
-        f'<!DOCTYPE alto [{LAUGHS}]><alto x="&a11;"/>',
-        '<!DOCTYPE alto [<!ENTITY a "one">]><alto>&a;</alto>',
-        '<!DOCTYPE alto [<!ENTITY a SYSTEM "file:///etc/hostname">]><alto>&a;</alto>',
-        '<!DOCTYPE alto [<!ENTITY % p SYSTEM "http://127.0.0.1:9/x.dtd"> %p;]><alto/>',
-        "<alto>&undefined;</alto>",
+        alto(LAUGHS, page="&a11;"),
+        alto(LAUGHS, content="&a11;"),
+        alto('<!ENTITY a "one">', content="&a;"),
+        alto('<!ENTITY a "one">', page="<Other>&a;</Other>"),
+        alto('<!ENTITY a SYSTEM "file:///etc/hostname">', page="<Other>&a;</Other>"),
+        alto('<!ENTITY % p SYSTEM "http://127.0.0.1:9/x.dtd"> %p;'),
+        alto("", content="&undefined;"),
         "<a>" * 5000,
     ],
 )
 def test_entities_are_refused_in_one_sentence(text: str, tmp_path: Path) -> None:
     path = tmp_path / "bad.xml"
-    path.write_text(text)
-    with pytest.raises(InputError, match=r"^[^\n]*bad\.xml: [^\n]*\.$"):
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(
+        InputError, match=r"^[^\n]*bad\.xml: [^\n]*(not well-formed|defines XML entities)[^\n]*\.$"
+    ):
         read_page(path)
+
+
+def test_another_file_is_not_pulled_in_even_before_the_refusal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "secret").write_text("secret")
+    text = alto(f'<!ENTITY a SYSTEM "{(tmp_path / "secret").as_uri()}">', page="<Other>&a;</Other>")
+    monkeypatch.setattr("tongguocr.formats.xml._refuse_entities", lambda root, path: None)
+    root = parse_xml(text.encode(), Path("a.xml"))
+    assert "secret" not in "".join(root.itertext(with_tail=False, tag="Other"))
 
 
 def test_a_document_type_that_defines_nothing_is_not_loaded() -> None:

@@ -10,7 +10,7 @@ from PIL import Image
 
 from tongguocr import sources
 from tongguocr.errors import InputError
-from tongguocr.sources import find_image, load_pixels
+from tongguocr.sources import find_image, image_size, load_pixels
 
 
 @pytest.mark.parametrize("mode", ["1", "L", "P", "RGB", "RGBA", "CMYK", "LA", "I;16"])
@@ -51,6 +51,10 @@ def test_bad_images_give_one_sentence_with_the_name(tmp_path: Path, monkeypatch:
     for path in (text, cut, tmp_path / "none.png", tmp_path):
         with pytest.raises(InputError, match=path.name):
             load_pixels(path)
+        if path != cut:
+            with pytest.raises(InputError, match="the image cannot be read"):
+                image_size(path)
+    assert image_size(cut) == (200, 200), "its header is whole"
     Image.new("1", (400, 300)).save(tmp_path / "big.png")
     monkeypatch.setattr(sources, "MAX_PIXELS", 100_000)
     with pytest.raises(InputError, match=r"big.png: the image is 400 x 300"):

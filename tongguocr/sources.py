@@ -1,4 +1,4 @@
-"""Image files -> pixels: one decoder for everything that needs a page's image.
+"""Image files -> pixels, and where a page's image lies: for everything that needs one.
 
 In: a path. Out: 8-bit grey or RGB pixels, upright, whatever the file's mode. A file that is no image, is cut
 off, or would unpack to more than a few hundred megapixels gives one sentence.
@@ -17,7 +17,7 @@ from tongguocr.page import Pixels
 
 MAX_PIXELS = 256_000_000
 """A 200-megapixel scan of a map or a large rubbing still opens; a 40,000-pixel bomb does not."""
-IMAGE_SUFFIXES = (".jpg", ".jpeg", ".png", ".tif", ".tiff", ".webp", ".jp2")
+IMAGE_SUFFIXES = (".jpg", ".jpeg", ".png", ".tif", ".tiff", ".jp2", ".webp", ".bmp", ".gif")
 
 
 def load_pixels(path: Path) -> Pixels:
@@ -42,12 +42,28 @@ def load_pixels(path: Path) -> Pixels:
         raise InputError(f"{path}: the image is damaged ({error}).") from None
 
 
+def image_size(path: Path) -> tuple[int, int]:
+    """Width and height from the image's header; the pixels are not decoded."""
+    try:
+        with warnings.catch_warnings():
+            # Pillow warns of very large images because decoding them takes memory; nothing is decoded here.
+            warnings.simplefilter("ignore")
+            with Image.open(path) as image:
+                return image.size
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
+        raise InputError(f"{path}: the image cannot be read.") from None
+
+
+def image_named(folder: Path, stem: str) -> Path | None:
+    """The image of this name in a folder, whatever its type."""
+    spelled = (folder / f"{stem}{s}" for suffix in IMAGE_SUFFIXES for s in (suffix, suffix.upper()))
+    return next((path for path in spelled if path.is_file()), None)
+
+
 def find_image(name: str, annotation: Path) -> Path | None:
     """The image that an annotation file speaks of: the name it gives, or its own, beside it; else None."""
-    folder = annotation.parent
-    named = [folder / Path(name).name] if Path(name).name else []
-    alike = [annotation.with_suffix(suffix) for suffix in IMAGE_SUFFIXES]
-    return next((path for path in [*named, *alike] if path.is_file()), None)
+    named = annotation.parent / Path(name).name
+    return named if Path(name).name and named.is_file() else image_named(annotation.parent, annotation.stem)
 
 
 def _eight_bit(image: Image.Image) -> Image.Image:

@@ -7,10 +7,11 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from tongguocr.data.labels import OnError, find_image, read_each
+from tongguocr.data.labels import OnError, read_each
 from tongguocr.errors import InputError
 from tongguocr.formats import read_page
 from tongguocr.page import Page
+from tongguocr.sources import find_image, image_named
 
 _SUFFIXES = (".json", ".xml", ".alto")
 _NOT_PAGES = ("mets.xml", "metadata.xml")
@@ -38,5 +39,5 @@ def _read(path: Path) -> Page:
     if page.image and (path.parent / page.image).is_file():
         return page
     short = path.stem.removesuffix(".alto").removesuffix(".page")
-    image = find_image(path.parent, path.stem) or find_image(path.parent, short)
+    image = find_image(page.image, path) or image_named(path.parent, short)
     return replace(page, image=image.name) if image else page

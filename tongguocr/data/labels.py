@@ -15,10 +15,11 @@ from typing import TypeAlias
 
 from tongguocr.data.chars import attach_chars
 from tongguocr.errors import InputError
-from tongguocr.formats.files import IMAGE_SUFFIXES, decode_utf8, image_size, read_bytes
+from tongguocr.formats.files import decode_utf8, read_bytes
 from tongguocr.formats.values import parse_number
 from tongguocr.geometry import Point, bounds, make_box, union
 from tongguocr.page import Char, Line, Page, guess_direction
+from tongguocr.sources import IMAGE_SUFFIXES, image_named, image_size
 
 OnError: TypeAlias = Callable[[InputError], None]
 """Takes the error of one page, which is then left out; None instead means that the first error is raised."""
@@ -48,7 +49,7 @@ class Folders:
         chars_path = self.chars / f"{name}.txt"
         if chars_path.exists():
             lines = attach_chars(lines, list(_chars(chars_path, self.char_fields)))
-        image = find_image(self.images, name)
+        image = image_named(self.images, name)
         size = image_size(image) if image else extent(lines)
         return Page((image or self.images / name).relative_to(self.root).as_posix(), *size, lines)
 
@@ -87,14 +88,6 @@ def page_name(entry: str) -> str:
     name = entry.rsplit("/", 1)[-1]
     stem, dot, suffix = name.rpartition(".")
     return stem if f"{dot}{suffix}".lower() in _LIST_SUFFIXES else name
-
-
-def find_image(folder: Path, name: str) -> Path | None:
-    for suffix in IMAGE_SUFFIXES:
-        for spelled in (suffix, suffix.upper()):
-            if (path := folder / f"{name}{spelled}").is_file():
-                return path
-    return None
 
 
 def extent(lines: Iterable[Line]) -> tuple[int, int]:

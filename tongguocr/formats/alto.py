@@ -14,9 +14,7 @@ from decimal import Decimal
 from pathlib import Path, PurePosixPath
 
 from tongguocr.errors import InputError
-from tongguocr.formats.files import image_size
 from tongguocr.formats.values import (
-    EXACT,
     KIND_OF_LABEL,
     LIMIT,
     line_text,
@@ -28,6 +26,7 @@ from tongguocr.formats.values import (
 from tongguocr.formats.xml import Element, is_one_character, join_words, reading_order
 from tongguocr.geometry import Box, Point, bounds, make_box, union
 from tongguocr.page import Char, Direction, Kind, Line, Page, guess_direction
+from tongguocr.sources import image_size
 
 DIRECTION_OF_BASE: dict[str, Direction] = {
     "ltr": "left-to-right",
@@ -211,8 +210,8 @@ def _box(element: Element, sheet: _Sheet, where: str) -> Box | None:
         return None
     # A width may reach from one end of what is allowed to the other.
     x, y, width, height = (parse_decimal(value or "", f"{where}: position", 2 * LIMIT) for value in values)
-    (sx, sy), add = sheet.scale, EXACT.add
-    x0, y0, x1, y1 = (to_number(v) for v in (x * sx, y * sy, add(x, width) * sx, add(y, height) * sy))
+    sx, sy = sheet.scale
+    x0, y0, x1, y1 = (to_number(v) for v in (x * sx, y * sy, (x + width) * sx, (y + height) * sy))
     if max(map(abs, (x0, y0, x1, y1))) > LIMIT:
         raise InputError(f"{where}: the position is too far out.")
     return make_box(x0, y0, x1, y1)

@@ -5,12 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-import warnings
 from pathlib import Path
 
 from tongguocr.errors import InputError
-
-IMAGE_SUFFIXES = (".jpg", ".jpeg", ".png", ".tif", ".tiff", ".jp2", ".webp", ".bmp", ".gif")
 
 
 def read_bytes(path: Path) -> bytes:
@@ -53,20 +50,6 @@ def write_bytes(data: bytes, path: Path) -> None:
         if temporary is not None:
             with contextlib.suppress(OSError):
                 temporary.unlink()
-
-
-def image_size(path: Path) -> tuple[int, int]:
-    """Width and height from the image's header; the pixels are not decoded."""
-    from PIL import Image
-
-    try:
-        with warnings.catch_warnings():
-            # Pillow warns of very large images because decoding them takes memory; nothing is decoded here.
-            warnings.simplefilter("ignore")
-            with Image.open(path) as image:
-                return image.size
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
-        raise InputError(f"{path}: the image cannot be read.") from None
 
 
 def _mode(path: Path) -> int:

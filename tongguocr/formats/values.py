@@ -15,7 +15,7 @@ LIMIT = 10**9
 """No coordinate or size lies beyond this: a page a thousand million pixels wide is a broken file."""
 
 EXACT = Context(prec=400)
-"""Enough digits that sums and differences of any two coordinates within LIMIT lose nothing."""
+"""Enough digits that the difference of any two coordinates within LIMIT loses nothing."""
 
 KIND_OF_LABEL: dict[str, Kind] = {
     "main": "main",

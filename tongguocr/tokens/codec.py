@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tongguocr.errors import InputError
+from tongguocr.formats.files import read_bytes, write_bytes
 from tongguocr.page import Line
 from tongguocr.tokens.transitions import TRANSITIONS, joins_previous, transitions_of
 
@@ -174,10 +175,7 @@ class Codec:
     def save(self, path: Path) -> None:
         """Write the table as JSON: format, version, and all tokens in the order of their ids."""
         table = {"format": FORMAT, "version": VERSION, "tokens": self.tokens}
-        try:
-            path.write_text(json.dumps(table, ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
-        except OSError as error:
-            raise InputError(f"{path}: cannot be written ({error.strerror}).") from error
+        write_bytes((json.dumps(table, ensure_ascii=False, indent=0) + "\n").encode(), path)
 
 
 def make_codec(*groups: Iterable[str]) -> Codec:
@@ -188,9 +186,7 @@ def make_codec(*groups: Iterable[str]) -> Codec:
 def load_codec(path: Path) -> Codec:
     """Read a table that `Codec.save` wrote."""
     try:
-        table = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}).") from error
+        table = json.loads(read_bytes(path))
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: is not a codec file, which is UTF-8 JSON.") from error
     if not isinstance(table, dict) or table.get("format") != FORMAT:

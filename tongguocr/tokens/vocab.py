@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from tongguocr.characters import IDEOGRAPH_BLOCKS, ideograph_block, is_ideograph
 from tongguocr.errors import InputError, MissingExtraError
+from tongguocr.formats.files import write_bytes
 from tongguocr.tokens.base import BaseTokenizer, open_base
 from tongguocr.tokens.corpus import corpus_files, count_ideographs, read_runs, text_files
 from tongguocr.tokens.transitions import TRANSITIONS
@@ -169,10 +170,7 @@ def make_vocabulary(corpora: Sequence[Path], tokenizer: Path, output: Path, min_
     except Exception as error:  # for example an unknown token that the vocabulary lacks
         raise InputError(f"{tokenizer}: the tokenizer fails on a single character ({error}).") from error
     added = "".join(f"{candidate.char}\n" for candidate in candidates if candidate.added)
-    try:
-        output.write_text(added, encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise InputError(f"{output}: cannot be written ({error.strerror}).") from error
+    write_bytes(added.encode(), output)
     return report(candidates)
 
 
@@ -193,8 +191,5 @@ def grow(tokenizer: Tokenizer, characters: Iterable[str], output: Path) -> dict[
     ids = {token: vocabulary[token] for token in tokens}
     if not taken.isdisjoint(ids[token] for token in new):
         raise InputError(f"{output}: not written, because the tokenizer's ids have gaps that new ones hit.")
-    try:
-        output.write_text(grown.to_str(pretty=True), encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise InputError(f"{output}: cannot be written ({error.strerror}).") from error
+    write_bytes(grown.to_str(pretty=True).encode(), output)
     return ids
