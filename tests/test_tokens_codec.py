@@ -248,7 +248,7 @@ def test_a_malformed_file_is_one_sentence(tmp_path: Path, content: bytes) -> Non
 def test_a_missing_file_or_folder(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no such file"):
         load_codec(tmp_path / "none.json")
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="this is a folder"):
         load_codec(tmp_path)
     with pytest.raises(InputError, match="cannot be written"):
         CODEC.save(tmp_path)
