@@ -39,6 +39,8 @@ class Style:
     """A glyph's width over its height."""
     note_wide: float
     """A note glyph's em box over half the column."""
+    note_high: float
+    """... and over its own cell."""
     note_pitch: float
     """A note cell over a main cell: 1 in the Siku manuscripts, less where the cutter saved wood."""
     loose: float
@@ -60,7 +62,8 @@ def draw_style(rng: np.random.Generator, fonts: FontBook, held_out: bool, pitch:
         column=column,
         high=rng.uniform(0.86, 1.03),
         wide=min(rng.uniform(0.85, 1.2), 0.98 * column / pitch),
-        note_wide=rng.uniform(0.85, 1.0),
+        note_wide=rng.uniform(0.8, 0.98),
+        note_high=rng.uniform(0.72, 1.0),
         note_pitch=float(rng.choice([1.0, 1.0, 0.85, 0.7])),
         loose=rng.uniform(0.0, 0.03),
         turn=rng.uniform(0.0, 0.02),
@@ -142,7 +145,7 @@ class Sheet:
     def note_size(self) -> tuple[float, float]:
         w = self.style.column / 2 * self.style.note_wide
         step = self.style.pitch * self.style.note_pitch
-        return min(w, 1.3 * step), min(step * 0.98, 1.3 * w)
+        return min(w, 1.25 * step), min(step * self.style.note_high, 1.2 * w)
 
     def rule(self, x0: float, y0: float, x1: float, y1: float) -> None:
         self.strokes.append(Stroke((x0, y0), (x1, y1), self.style.rule))
