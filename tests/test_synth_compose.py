@@ -33,6 +33,9 @@ class Book:
     def pick(self, rng: np.random.Generator, held_out: bool = False) -> int:
         return 0
 
+    def pick_group(self, rng: np.random.Generator, group: str, held_out: bool = False) -> int:
+        return next(k for k, face in enumerate(self.faces) if face.group == group)
+
     def face_for(self, char: str, face: int) -> int | None:
         return None if char == "缺" else face
 
@@ -142,6 +145,7 @@ def test_kinds_have_what_their_names_say() -> None:
     assert any(composition.white.any() for composition, _ in kinds["boxed"])
     assert any(s.role == "box" for composition, _ in kinds["boxed"] for s in composition.strokes)
     assert all(composition.marks for composition, _ in kinds["marked"])
+    assert all((composition.faces == 1).all() for composition, _ in kinds["preface"]), "a brush face"
     notes = [
         sum(len(x.text) for x in page.lines if x.kind == "note") / len(c) for c, page in kinds["commentary"]
     ]

@@ -46,6 +46,22 @@ def _parser() -> argparse.ArgumentParser:
     evaluate.add_argument("--fold-variants", action="store_true", help="also with graphic variants as one")
     evaluate.add_argument("--added", type=Path, metavar="ADDED.txt", help="score these characters apart")
     evaluate.set_defaults(run=_eval)
+
+    synth = commands.add_parser("synth", help="make synthetic pages with their ground truth")
+    synth.add_argument("--fonts", type=Path, required=True, metavar="DIR", help="see docs/fonts.md")
+    synth.add_argument("--out", type=Path, required=True, metavar="DIR")
+    synth.add_argument("-n", type=int, metavar="N", help="how many pages (default: 1)")
+    synth.add_argument("--seed", type=int, metavar="N", help="another seed, other pages (default: 0)")
+    synth.add_argument("--kind", nargs="+", metavar="KIND", help="only these kinds of page, in turn")
+    synth.add_argument("--text", type=Path, metavar="FILE", help="text or real columns (default: 千字文)")
+    synth.add_argument("--chars", type=Path, metavar="FILE", help="draw these characters instead of a text")
+    synth.add_argument("--format", default="json,page", metavar="F,...", help="json, page, mthv2, m5hisdoc")
+    synth.add_argument("--size", metavar="WxH", help="scale pages to fit into so many pixels")
+    synth.add_argument("--png", action="store_true", help="PNG images instead of JPEG")
+    synth.add_argument("--clean", action="store_true", help="new pages, without wear")
+    synth.add_argument("--bench", action="store_true", help="the frozen benchmark of 200 pages")
+    synth.add_argument("--workers", type=int, metavar="N", help="processes (default: one a core)")
+    synth.set_defaults(run=_synth)
     return parser
 
 
@@ -100,6 +116,12 @@ def _eval(args: argparse.Namespace) -> None:
         print(json.dumps(result, indent=2))
     else:
         print_tables(result)
+
+
+def _synth(args: argparse.Namespace) -> None:
+    from tongguocr.synth.command import make_order, make_with_progress
+
+    make_with_progress(make_order(vars(args)))
 
 
 def main(argv: Sequence[str] | None = None) -> int:

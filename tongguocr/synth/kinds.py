@@ -216,9 +216,10 @@ def preface(desk: Desk) -> Sheet:
     count, rows = int(desk.rng.integers(5, 8)), int(desk.rng.integers(8, 14))
     pitch = desk.rng.uniform(1000, 1200) / rows
     sheet = desk.sheet(0, 0, pitch)
+    brush = desk.fonts.pick_group(desk.rng, "brush", desk.held_out)
     sheet.style = replace(
         sheet.style,
-        face=_brush_face(desk, sheet.style.face),
+        face=brush,
         loose=desk.rng.uniform(0.03, 0.06),
         column=pitch * 1.35,
     )
@@ -228,12 +229,6 @@ def preface(desk: Desk) -> Sheet:
     plain = (Column(c.indent, (Run("".join(r.text for r in c.runs)),)) for c in desk.columns(rows))
     _set_leaf(sheet, plain, (left, top, left + w, top + h), count, rows)
     return sheet
-
-
-def _brush_face(desk: Desk, otherwise: int) -> int:
-    faces = desk.fonts.faces
-    brush = [k for k, f in enumerate(faces) if f.group == "brush" and f.held_out == desk.held_out]
-    return int(desk.rng.choice(brush)) if brush else otherwise
 
 
 def commentary(desk: Desk) -> Sheet:
