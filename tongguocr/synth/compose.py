@@ -46,7 +46,9 @@ class Style:
     loose: float
     """How far the hand strays: standard deviation of place and size, in em."""
     turn: float
-    """... and of the angle, in radians."""
+    """... of the angle, in radians ..."""
+    lean: float
+    """... and of a whole line's slant from the upright, in radians."""
     ruled: bool
     rule: float
     frame: float
@@ -60,13 +62,14 @@ def draw_style(rng: np.random.Generator, fonts: FontBook, held_out: bool, pitch:
         face=fonts.pick(rng, held_out),
         pitch=pitch,
         column=column,
-        high=rng.uniform(0.86, 1.03),
+        high=rng.uniform(0.84, 1.06),
         wide=min(rng.uniform(0.85, 1.2), 0.98 * column / pitch),
         note_wide=rng.uniform(0.8, 0.98),
         note_high=rng.uniform(0.72, 1.0),
         note_pitch=float(rng.choice([1.0, 1.0, 0.85, 0.7])),
-        loose=rng.uniform(0.0, 0.03),
+        loose=rng.uniform(0.005, 0.04),
         turn=rng.uniform(0.0, 0.02),
+        lean=rng.uniform(0.0, 0.004),
         ruled=bool(rng.random() < 0.75),
         rule=max(pitch * rng.uniform(0.02, 0.05), 1.0),
         frame=max(pitch * rng.uniform(0.06, 0.16), 2.0),
@@ -126,13 +129,15 @@ class Sheet:
         A character that no face draws is left out and the next takes its cell.
         """
         start = len(self.text)
+        lean = self.rng.normal(0.0, self.style.lean)
         for char in text:
             middle = (len(self.text) - start + 0.5) * step
+            aside = lean * middle
             cx, cy = {
-                "top-to-bottom": (x, y + middle),
-                "bottom-to-top": (x, y - middle),
-                "left-to-right": (x + middle, y),
-                "right-to-left": (x - middle, y),
+                "top-to-bottom": (x + aside, y + middle),
+                "bottom-to-top": (x + aside, y - middle),
+                "left-to-right": (x + middle, y + aside),
+                "right-to-left": (x - middle, y + aside),
             }[direction]
             self.put(char, cx, cy, *size, white)
         if len(self.text) > start:

@@ -8,89 +8,36 @@ from right to left, notes inside their column, head notes and the centre fold af
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
 
-from tongguocr.geometry import Box
 from tongguocr.synth.compose import Desk, Sheet, reflow, rule_columns, set_columns
 from tongguocr.synth.composition import Mark, Patch, Stroke
+from tongguocr.synth.leaf import blank, fill, leaf_size, margins, set_leaf
 from tongguocr.synth.text import Column, Run
 
 DIGITS = "一二三四五六七八九十"
 
 
-Change = Callable[[Iterator[Column], int, float], Iterator[Column]]
-"""From the source's columns, the rows of the page and the note pitch to the columns that are set."""
-
-
-@dataclass
-class Leaf:
-    """A half-leaf before its text: the sheet, the frame's box, columns and rows."""
-
-    sheet: Sheet
-    box: Box
-    count: int
-    rows: int
-
-
-def _leaf_size(desk: Desk) -> tuple[int, int, float]:
-    """Columns, rows and pitch of an ordinary half-leaf."""
-    rows = int(desk.rng.choice([16, 17, 18, 19, 20, 21, 21, 21, 21, 22, 24]))
-    return int(desk.rng.integers(7, 12)), rows, desk.rng.uniform(980, 1250) / rows
-
-
-def _margins(desk: Desk) -> tuple[float, float, float, float]:
-    """Paper around the frame: left, top, right, bottom. The head is the widest."""
-    left, right, bottom = desk.rng.uniform(50, 140, 3)
-    return left, desk.rng.uniform(100, 260), right, bottom
-
-
-def _blank(desk: Desk, head: float = 0.0) -> Leaf:
-    """One half-leaf on its paper, with `head` cells of extra room above the frame."""
-    count, rows, pitch = _leaf_size(desk)
-    sheet = desk.sheet(0, 0, pitch)
-    left, top, right, bottom = _margins(desk)
-    top += head * pitch
-    w, h = count * sheet.style.column, rows * pitch + 0.5 * pitch
-    sheet.width, sheet.height = left + w + right, top + h + bottom
-    return Leaf(sheet, (left, top, left + w, top + h), count, rows)
-
-
-def _fill(desk: Desk, leaf: Leaf, change: Change = lambda columns, rows, note_pitch: columns) -> list[int]:
-    """Set the text, the rules and the frame; the first line of each column."""
-    note_pitch = leaf.sheet.style.note_pitch
-    columns = change(desk.columns(leaf.rows, note_pitch), leaf.rows, note_pitch)
-    return _set_leaf(leaf.sheet, columns, leaf.box, leaf.count, leaf.rows)
-
-
-def _set_leaf(sheet: Sheet, columns: Iterator[Column], box: Box, count: int, rows: int) -> list[int]:
-    """The text stands a little clear of the frame."""
-    clear = (box[3] - box[1] - rows * sheet.style.pitch) / 2
-    firsts = set_columns(sheet, columns, box[2], box[1] + clear, count, rows)
-    rule_columns(sheet, box, count)
-    sheet.enclose(box)
-    return firsts
-
-
 def half_leaf(desk: Desk) -> Sheet:
-    leaf = _blank(desk)
-    _fill(desk, leaf)
+    leaf = blank(desk)
+    fill(desk, leaf)
     return leaf.sheet
 
 
 def spread(desk: Desk) -> Sheet:
     """Two half-leaves of one printed sheet, the centre fold between them."""
-    count, rows, pitch = _leaf_size(desk)
+    count, rows, pitch = leaf_size(desk)
     sheet = desk.sheet(0, 0, pitch)
-    left, top, right, bottom = _margins(desk)
+    left, top, right, bottom = margins(desk)
     w, h = count * sheet.style.column, rows * pitch + 0.5 * pitch
     fold = pitch * desk.rng.uniform(1.2, 1.8)
     sheet.width, sheet.height = left + 2 * w + fold + right, top + h + bottom
     columns = desk.columns(rows, sheet.style.note_pitch)
     for x in (left + w + fold, left):
-        _set_leaf(sheet, columns, (x, top, x + w, top + h), count, rows)
+        set_leaf(sheet, columns, (x, top, x + w, top + h), count, rows)
     sheet.frame = (left, top, left + 2 * w + fold, top + h)
     _fold(desk, sheet, left + w + fold / 2, top, h, fold)
     return sheet
@@ -130,7 +77,7 @@ def tripitaka(desk: Desk) -> Sheet:
     rows, count = int(desk.rng.choice([14, 17, 17, 20])), int(desk.rng.integers(10, 27))
     pitch = desk.rng.uniform(40, 56)
     sheet = desk.sheet(0, 0, pitch)
-    left, top, right, bottom = _margins(desk)
+    left, top, right, bottom = margins(desk)
     w, h = count * sheet.style.column, rows * pitch + pitch
     sheet.width, sheet.height = left + w + right, top + h + bottom
     set_columns(sheet, desk.columns(rows, sheet.style.note_pitch), left + w, top + pitch / 2, count, rows)
@@ -146,7 +93,7 @@ def _registers(desk: Desk, how_many: int) -> Sheet:
     rows, count = int(desk.rng.integers(8, 15)), int(desk.rng.integers(12, 24))
     pitch = desk.rng.uniform(34, 48)
     sheet = desk.sheet(0, 0, pitch)
-    left, top, right, bottom = _margins(desk)
+    left, top, right, bottom = margins(desk)
     w, band = count * sheet.style.column, rows * pitch + pitch
     sheet.width, sheet.height = left + w + right, top + how_many * band + bottom
     columns = desk.columns(rows, sheet.style.note_pitch)
@@ -186,7 +133,7 @@ def table(desk: Desk) -> Sheet:
     pitch, rows = desk.rng.uniform(36, 48), int(desk.rng.integers(3, 6))
     sheet = desk.sheet(0, 0, pitch)
     cell_w, cell_h = 2.2 * sheet.style.column, (rows + 0.8) * pitch
-    left, top, right, bottom = _margins(desk)
+    left, top, right, bottom = margins(desk)
     w, h = across * cell_w, down * cell_h
     sheet.width, sheet.height = left + w + right, top + h + bottom
     stream = desk.text.stream(desk.rng)
@@ -223,11 +170,11 @@ def preface(desk: Desk) -> Sheet:
         loose=desk.rng.uniform(0.03, 0.06),
         column=pitch * 1.35,
     )
-    left, top, right, bottom = _margins(desk)
+    left, top, right, bottom = margins(desk)
     w, h = count * sheet.style.column, rows * pitch * 1.05
     sheet.width, sheet.height = left + w + right, top + h + bottom
     plain = (Column(c.indent, (Run("".join(r.text for r in c.runs)),)) for c in desk.columns(rows))
-    _set_leaf(sheet, plain, (left, top, left + w, top + h), count, rows)
+    set_leaf(sheet, plain, (left, top, left + w, top + h), count, rows)
     return sheet
 
 
@@ -243,8 +190,8 @@ def commentary(desk: Desk) -> Sheet:
                 runs.append(Run(_take(stream, int(desk.rng.integers(20, 120))), True))
             yield from reflow(Column(0, tuple(runs)), rows, note_pitch)
 
-    leaf = _blank(desk)
-    _fill(desk, leaf, annotated)
+    leaf = blank(desk)
+    fill(desk, leaf, annotated)
     return leaf.sheet
 
 
@@ -259,8 +206,8 @@ def note_edges(desk: Desk) -> Sheet:
             runs = [Run(_take(stream, k), part == "n") for k, part in zip(odd, shape, strict=True)]
             yield Column(int(desk.rng.integers(0, 2)), tuple(runs))
 
-    leaf = _blank(desk)
-    _fill(desk, leaf, edged)
+    leaf = blank(desk)
+    fill(desk, leaf, edged)
     return leaf.sheet
 
 
@@ -272,16 +219,16 @@ def raised(desk: Desk) -> Sheet:
             indent = int(desk.rng.choice([0, 1, 2, 2, 2, 2, 3]))
             yield from reflow(replace(column, indent=indent), rows, note_pitch)
 
-    leaf = _blank(desk)
-    _fill(desk, leaf, lifted)
+    leaf = blank(desk)
+    fill(desk, leaf, lifted)
     return leaf.sheet
 
 
 def head_notes(desk: Desk) -> Sheet:
     """An ordinary half-leaf with small notes above the frame, read after it."""
     rows, scale = int(desk.rng.integers(4, 9)), desk.rng.uniform(0.5, 0.65)
-    leaf = _blank(desk, head=rows * scale)
-    _fill(desk, leaf)
+    leaf = blank(desk, head=rows * scale)
+    fill(desk, leaf)
     sheet, (left, top, x, _) = leaf.sheet, leaf.box
     size = sheet.style.pitch * scale
     across, along = size * 1.35, size * 1.05
@@ -300,19 +247,19 @@ def head_notes(desk: Desk) -> Sheet:
 def horizontal(desk: Desk) -> Sheet:
     """A short line from right to left above ordinary columns, as on a plaque or a picture's heading."""
     scale, count = desk.rng.uniform(1.2, 2.0), int(desk.rng.integers(3, 7))
-    leaf = _blank(desk, head=1.3 * scale)
+    leaf = blank(desk, head=1.3 * scale)
     sheet, (left, top, right, _) = leaf.sheet, leaf.box
     size = sheet.style.pitch * scale
     x, y = (left + right) / 2 + count * size * 1.1 / 2, top - 0.8 * size - 3 * sheet.style.frame
     sheet.line(desk.words(count), x, y, (size, size), size * 1.1, "main", "right-to-left")
-    _fill(desk, leaf)
+    fill(desk, leaf)
     return sheet
 
 
 def boxed(desk: Desk) -> Sheet:
     """Headings of a few characters in boxes, or white on black."""
-    leaf = _blank(desk)
-    sheet, firsts = leaf.sheet, _fill(desk, leaf)
+    leaf = blank(desk)
+    sheet, firsts = leaf.sheet, fill(desk, leaf)
     for first in firsts:
         if first < len(sheet.lines) and desk.rng.random() < 0.5:
             line = sheet.lines[first]
@@ -333,8 +280,8 @@ def boxed(desk: Desk) -> Sheet:
 
 def marked(desk: Desk) -> Sheet:
     """Reading marks at the right foot of characters: rings or dots, printed or added in red."""
-    leaf = _blank(desk)
-    _fill(desk, leaf)
+    leaf = blank(desk)
+    fill(desk, leaf)
     sheet = leaf.sheet
     ring, red = bool(desk.rng.random() < 0.6), bool(desk.rng.random() < 0.5)
     for line in sheet.lines:

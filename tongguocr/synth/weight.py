@@ -1,13 +1,13 @@
 """Weight: one block has one hand, so a character that another face stands in for must not look borrowed.
 
 A composition and the font book come in. For every face that stands in on the page, the share by which its
-strokes are to be thickened or thinned goes out, found on characters of the page that both faces draw.
+strokes are to be thickened or thinned goes out.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from itertools import islice
 
 import numpy as np
 from PIL import Image, ImageFilter
@@ -27,36 +27,38 @@ def weight_changes(composition: Composition, fonts: FontBook) -> dict[int, float
     if len(faces) < 2:
         return {}
     own = faces.most_common(1)[0][0]
-    return {face: _change(composition, fonts, own, face) for face in faces if face != own}
+    wanted = _thickness(_masks(composition, fonts, own))
+    return {face: _change(_masks(composition, fonts, face), wanted) for face in faces if face != own}
 
 
-def _change(composition: Composition, fonts: FontBook, own: int, face: int) -> float:
-    chars = list(_common(composition, fonts, own, face))
-    if not chars:
-        return 0.0
-    wanted = sum(_cover(glyph_mask(fonts.faces[own], char, _SIZE)) for char in chars)
-    masks = [glyph_mask(fonts.faces[face], char, _SIZE) for char in chars]
-    now = sum(map(_cover, masks))
+def _masks(composition: Composition, fonts: FontBook, face: int) -> list[Pixels]:
+    """Some of the page's glyphs in this face: the page's own characters, so that nothing else is drawn."""
+    drawn = (char for char, by in zip(composition.text, composition.faces, strict=True) if by == face)
+    chars = islice(dict.fromkeys(drawn), _SAMPLE)
+    return [glyph_mask(fonts.faces[face], char, _SIZE) for char in chars]
+
+
+def _thickness(masks: list[Pixels]) -> float:
+    """How thick strokes are, in pixels: ink over half its outline, whatever the characters are.
+
+    Two faces may share no character (one has only the extensions), so amounts of ink cannot be compared.
+    """
+    ink = edge = 0.0
+    for mask in masks:
+        cover = mask.astype(np.float32) / 255
+        ink += float(cover.sum())
+        edge += float(np.abs(np.diff(cover, axis=0)).sum() + np.abs(np.diff(cover, axis=1)).sum())
+    return 2 * ink / max(edge, 1e-6)
+
+
+def _change(masks: list[Pixels], wanted: float) -> float:
+    """The share of a full step that brings these glyphs' strokes to the wanted thickness."""
+    now = _thickness(masks)
     sign = 1.0 if wanted > now else -1.0
-    whole = sum(_cover(change_weight(mask, _SIZE, sign)) for mask in masks)
+    whole = _thickness([change_weight(mask, _SIZE, sign) for mask in masks])
     if abs(whole - now) < 1e-6:
         return 0.0
     return sign * float(np.clip((wanted - now) / (whole - now), 0.0, 1.0))
-
-
-def _common(composition: Composition, fonts: FontBook, own: int, face: int) -> Iterator[str]:
-    """Some of the page's characters that both faces draw."""
-    found = 0
-    for char in dict.fromkeys(composition.text):
-        if fonts.faces[own].draws(char) and fonts.faces[face].draws(char):
-            yield char
-            found += 1
-            if found == _SAMPLE:
-                return
-
-
-def _cover(mask: Pixels) -> float:
-    return float(mask.mean())
 
 
 def change_weight(mask: Pixels, size: int, change: float) -> Pixels:
