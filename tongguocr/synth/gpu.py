@@ -1,0 +1,164 @@
+"""Training blocks by the thousand: a batch of packed compositions and a glyph atlas -> worn images, on a GPU.
+
+Every glyph is a small picture out of the atlas, stretched and turned into its em box; glyphs of about one
+size are painted together. Plain torch operations, so it runs on a CPU as well, and the host never waits for
+the device. `paint` gives the ink alone, `render_batch` the worn images and where each character went.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch import Tensor
+
+from tongguocr.synth.gpu_conditions import Conditions, stack
+from tongguocr.synth.gpu_fields import working_type
+from tongguocr.synth.gpu_pack import Batch, Group
+from tongguocr.synth.gpu_shapes import paint_marks, paint_patches, paint_strokes, patch_pixels, pieces, stamp
+from tongguocr.synth.gpu_wear import Ink, Rendered, wear_ink
+from tongguocr.synth.wear import Wear
+
+if TYPE_CHECKING:
+    from tongguocr.synth.atlas import Atlas
+    from tongguocr.synth.real_blocks import LineStore
+
+SLACK = 1.0
+"""Ink that would leave its em box by more than this many pixels is drawn smaller, as on the CPU."""
+CELLS_AT_ONCE = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class GlyphAtlas:
+    """All glyphs on a device, one bit a pixel."""
+
+    bits: Tensor
+    """cells x side x side / 8."""
+    bounds: Tensor
+    """cells x 4: each glyph's ink in em from the centre: left, top, right, bottom."""
+    em: int
+
+    @property
+    def side(self) -> int:
+        return int(self.bits.shape[1])
+
+    @staticmethod
+    def load(atlas: Atlas, device: torch.device | str) -> GlyphAtlas:
+        bits = torch.from_numpy(np.ascontiguousarray(atlas.bits)).to(device)
+        starts = range(0, max(len(bits), 1), CELLS_AT_ONCE)
+        parts = [_ink_bounds(unpack_bits(bits[k : k + CELLS_AT_ONCE]), atlas.em) for k in starts]
+        return GlyphAtlas(bits, torch.cat(parts), atlas.em)
+
+
+def unpack_bits(bits: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
+    """n x side x side / 8 bytes, first pixel in the highest bit -> n x side x side of 0 and 1."""
+    shifts = torch.arange(7, -1, -1, device=bits.device, dtype=torch.uint8)
+    return ((bits[..., None] >> shifts) & 1).flatten(2).to(dtype)
+
+
+def _ink_bounds(cells: Tensor, em: int) -> Tensor:
+    side = cells.shape[-1]
+    at = torch.arange(side, device=cells.device, dtype=cells.dtype) - side / 2
+    columns, rows = cells.amax(1) > 0, cells.amax(2) > 0
+    low = [torch.where(part, at, side / 2).amin(1) for part in (columns, rows)]
+    high = [torch.where(part, at + 1, -side / 2).amax(1) for part in (columns, rows)]
+    return torch.stack([*low, *high], 1) / em
+
+
+def paint(
+    batch: Batch, atlas: GlyphAtlas | None, store: LineStore | None = None, waver: Tensor | None = None
+) -> Ink:
+    """The batch's ink before wear; `waver` (blocks) lets rules wander by so many pixels."""
+    device = batch.boxes.device
+    half = working_type(device)
+    black, rules, red = torch.zeros(3, batch.blocks, batch.size, batch.size, device=device).unbind(0)
+    if len(batch.glyphs) + len(batch.white) and atlas is None:
+        raise ValueError("a batch with glyphs needs an atlas")
+    paint_patches(black, batch.patches)
+    paint_strokes(rules, batch.rules, waver)
+    paint_strokes(black, batch.frames, waver)
+    if atlas is not None:
+        paint_glyphs(black, batch.glyphs, atlas, half)
+    if len(batch.lines):
+        if store is None:
+            raise ValueError("a batch with real lines needs their store")
+        store.paint(black, batch.lines)
+    if len(batch.white) and atlas is not None:
+        cut = torch.zeros_like(black)
+        paint_glyphs(cut, batch.white, atlas, half)
+        torch.minimum(black, 1 - cut, out=black)
+        torch.minimum(rules, 1 - cut, out=rules)
+    paint_marks(black, batch.marks)
+    paint_marks(red, batch.red)
+    return Ink(black, rules, red)
+
+
+def paint_glyphs(canvas: Tensor, group: Group, atlas: GlyphAtlas, dtype: torch.dtype) -> None:
+    """Glyphs of a group, each stretched to its em box, then turned about its middle."""
+    for span, values, block in pieces(group, limit=CELLS_AT_ONCE):
+        rows, columns = patch_pixels((values[:, 1:3] + values[:, 3:5]) / 2, span.rows, span.columns)
+        stamp(canvas, block, rows, columns, _glyph_patches(values, rows, columns, atlas, dtype))
+
+
+def _glyph_patches(
+    values: Tensor, rows: Tensor, columns: Tensor, atlas: GlyphAtlas, dtype: torch.dtype
+) -> Tensor:
+    """The ink (n x rows x columns) of these glyphs at these pixels."""
+    cell, x0, y0, x1, y1, angle = values.unbind(1)
+    cos, sin = torch.cos(angle), torch.sin(angle)
+    shrink = _shrink(atlas.bounds[cell.long()], x1 - x0, y1 - y0, cos, sin)
+    w, h = (x1 - x0) * shrink, (y1 - y0) * shrink
+    x = columns + 0.5 - ((x0 + x1) / 2)[:, None, None]
+    y = rows + 0.5 - ((y0 + y1) / 2)[:, None, None]
+    # The cell's own coordinates run from -1 to 1 over em and overhang.
+    scale = 2 * atlas.em / atlas.side
+    a, b, c, d = (k[:, None, None] for k in (cos / w, sin / w, sin / h, cos / h))
+    grid = torch.stack([(a * x - b * y) * scale, (c * x + d * y) * scale], -1)
+    cells = _averaged(unpack_bits(atlas.bits[cell.long()], dtype), atlas.em / w, atlas.em / h)
+    ink = F.grid_sample(cells[:, None], grid.to(dtype), align_corners=False)[:, 0]
+    # Enlarged bits would have soft edges as wide as a bit: steepen them to one pixel.
+    gain = (torch.sqrt(w * h) / atlas.em).clamp(min=1)[:, None, None].to(dtype)
+    return ((ink - 0.5) * gain + 0.5).clamp(0, 1) * (w > 0)[:, None, None]
+
+
+def _shrink(bounds: Tensor, w: Tensor, h: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """How much smaller a glyph must be drawn so that its turned ink stays in its box, give or take SLACK."""
+    left, top, right, bottom = bounds.unbind(1)
+    x = torch.stack([left, left, right, right], 1) * w[:, None]
+    y = torch.stack([top, bottom, top, bottom], 1) * h[:, None]
+    across = (cos[:, None] * x + sin[:, None] * y).abs().amax(1)
+    down = (cos[:, None] * y - sin[:, None] * x).abs().amax(1)
+    room = torch.minimum((w / 2 + SLACK) / across.clamp(min=1e-6), (h / 2 + SLACK) / down.clamp(min=1e-6))
+    return room.clamp(max=1)
+
+
+def _averaged(cells: Tensor, step_x: Tensor, step_y: Tensor) -> Tensor:
+    """Each cell averaged over what one pixel will show of it, so that small glyphs keep thin strokes."""
+    at = torch.arange(cells.shape[-1], device=cells.device)
+    apart = (at[:, None] - at[None, :]).abs()
+
+    def box(step: Tensor) -> Tensor:
+        wide = step.clamp(1, cells.shape[-1])[:, None, None]
+        return (((wide + 1) / 2 - apart).clamp(0, 1) / wide).to(cells.dtype)
+
+    return box(step_y) @ cells @ box(step_x)
+
+
+def render_batch(
+    batch: Batch,
+    atlas: GlyphAtlas | None,
+    wears: Sequence[Wear] | Conditions,
+    seed: int,
+    store: LineStore | None = None,
+    colour: bool = False,
+) -> Rendered:
+    """Paint and wear a batch on the device it lies on; the same seed gives the same images there."""
+    conditions = wears if isinstance(wears, Conditions) else stack(wears, batch.em, batch.size, seed)
+    conditions = conditions.to(batch.boxes.device)
+    ink = paint(batch, atlas, store, waver=conditions.flat("rule_waver"))
+    middles = (batch.boxes[:, :2] + batch.boxes[:, 2:]) / 2
+    return wear_ink(ink, middles, batch.of_block, conditions, seed, colour)

@@ -1,0 +1,209 @@
+"""Compositions -> one `Batch` of flat arrays: what the GPU painters read. Cheap enough for worker processes.
+
+Blocks hold any number of glyphs, strokes, patches and marks, so each kind of thing lies in one array with the
+number of its block beside it. Things of about the same size lie together (a span), because a GPU paints equal
+patches at once; all sizes are decided here, so that the device is never asked for one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from tongguocr.synth.composition import OVERHANG, Composition, Mark, Stroke
+
+Numbers: TypeAlias = NDArray[Any]
+
+SIDES = np.array([16, 24, 32, 40, 48, 64, 96, 160, 256, 512, 1024, 2048, 4096])
+"""The sides that patches come in: few enough to paint together, close enough to waste little."""
+MIN_EM = 8.0
+"""Blocks without glyphs are worn as if their characters were this high."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The things `start:stop` of a group, painted in patches of `rows` x `columns` pixels."""
+
+    rows: int
+    columns: int
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Things of one kind from all blocks, sorted by the size of their patches."""
+
+    values: Tensor
+    """n x k or n x k x 2: what the kind's painter needs."""
+    block: Tensor
+    """n: which block each belongs to."""
+    spans: tuple[Span, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.block)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Blocks ready to be painted on square canvases of `size` pixels, from glyphs, real lines, or both."""
+
+    size: int
+    blocks: int
+    glyphs: Group
+    """cell, x0, y0, x1, y1, angle."""
+    white: Group
+    """The same, cut out of patches."""
+    lines: Group
+    """Real line images: number in the store, x0, y0, x1, y1."""
+    rules: Group
+    """Start and end along and across the longer axis, width, 1 if that axis is y."""
+    frames: Group
+    """The same: frames and boxes, which seldom have gaps."""
+    patches: Group
+    """Corners, the last one repeated."""
+    marks: Group
+    """x, y, radius, 1 for a ring."""
+    red: Group
+    """Marks in red."""
+    boxes: Tensor
+    """n x 4: the em box of every character of every block, in reading order: where the labels are."""
+    of_block: Tensor
+    """n: the block of each character."""
+    em: tuple[float, ...]
+    """A typical character's height in each block; kept on the host, where wear is decided."""
+
+    def to(self, device: torch.device | str) -> Batch:
+        return self._each(lambda t: t.to(device, non_blocking=True))
+
+    def pinned(self) -> Batch:
+        """In page-locked memory, from which copies to a GPU do not wait."""
+        return self._each(lambda t: t.pin_memory() if t.numel() else t)
+
+    def _each(self, move: Callable[[Tensor], Tensor]) -> Batch:
+        changed: dict[str, Any] = {}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, Group):
+                changed[field.name] = replace(value, values=move(value.values), block=move(value.block))
+            elif isinstance(value, Tensor):
+                changed[field.name] = move(value)
+        return replace(self, **changed)
+
+
+def pack(
+    compositions: Sequence[Composition],
+    cell_of: Callable[[NDArray[np.int16], Sequence[str]], NDArray[np.int64]],
+    size: int = 512,
+) -> Batch:
+    """Compositions of at most `size` px as a batch; `cell_of` tells each glyph's cell in the atlas, or -1.
+
+    A glyph without a cell keeps its place among the labels but gets no ink.
+    """
+    counts = [len(c) for c in compositions]
+    block = np.repeat(np.arange(len(compositions)), counts)
+    boxes = np.concatenate([c.boxes for c in compositions]).astype(np.float32).reshape(-1, 4)
+    angles = np.concatenate([c.angles for c in compositions])
+    white = np.concatenate([c.white for c in compositions])
+    faces = np.concatenate([c.faces for c in compositions])
+    cells = cell_of(faces, [char for c in compositions for char in c.text])
+    values = np.concatenate([cells[:, None], boxes, angles[:, None]], axis=1, dtype=np.float32)
+    drawn = (cells >= 0) & _on_canvas(boxes, size)
+    strokes = [(k, s) for k, c in enumerate(compositions) for s in c.strokes]
+    return Batch(
+        size,
+        len(compositions),
+        glyphs=glyph_group(values[drawn & ~white], block[drawn & ~white]),
+        white=glyph_group(values[drawn & white], block[drawn & white]),
+        lines=line_group(np.zeros((0, 5)), np.zeros(0, np.int64)),
+        rules=stroke_group([s for s in strokes if s[1].role == "rule"], size),
+        frames=stroke_group([s for s in strokes if s[1].role != "rule"], size),
+        patches=patch_group([(k, p.points) for k, c in enumerate(compositions) for p in c.patches]),
+        marks=mark_group([(k, m) for k, c in enumerate(compositions) for m in c.marks if not m.red]),
+        red=mark_group([(k, m) for k, c in enumerate(compositions) for m in c.marks if m.red]),
+        boxes=torch.from_numpy(boxes),
+        of_block=torch.from_numpy(block),
+        em=typical_height(boxes, block, len(compositions)),
+    )
+
+
+def glyph_group(values: Numbers, block: Numbers) -> Group:
+    """Glyphs in patches that hold the turned em box with its overhang."""
+    w, h = values[:, 3] - values[:, 1], values[:, 4] - values[:, 2]
+    cos, sin = np.abs(np.cos(values[:, 5])), np.abs(np.sin(values[:, 5]))
+    reach = (1 + 2 * OVERHANG) * np.maximum(w * cos + h * sin, w * sin + h * cos) + 2
+    return _grouped(values, block, reach, reach)
+
+
+def line_group(values: Numbers, block: Numbers) -> Group:
+    return _grouped(values, block, values[:, 4] - values[:, 2] + 2, values[:, 3] - values[:, 1] + 2)
+
+
+def stroke_group(strokes: Sequence[tuple[int, Stroke]], size: int) -> Group:
+    """Strokes walked along their longer axis, each step a short row of pixels across it."""
+    block = np.array([k for k, _ in strokes], np.int64)
+    ends = np.array([(*s.start, *s.end) for _, s in strokes], np.float64).reshape(-1, 4)
+    width = np.array([s.width for _, s in strokes], np.float64)
+    upright = np.abs(ends[:, 3] - ends[:, 1]) >= np.abs(ends[:, 2] - ends[:, 0])
+    ends[upright] = ends[upright][:, [1, 0, 3, 2]]
+    backwards = ends[:, 0] > ends[:, 2]
+    ends[backwards] = ends[backwards][:, [2, 3, 0, 1]]
+    shown = (ends[:, 2] + width > 0) & (ends[:, 0] - width < size)
+    length = np.minimum(ends[:, 2], size) - np.maximum(ends[:, 0], 0) + 2 * width + 3
+    values = np.column_stack([ends, width, upright])
+    # The row across an oblique stroke is up to 1.42 widths; the rest is room for a rule that wavers.
+    return _grouped(values[shown], block[shown], length[shown], 1.42 * width[shown] + 6)
+
+
+def patch_group(polygons: Sequence[tuple[int, Sequence[tuple[float, float]]]]) -> Group:
+    block = np.array([k for k, _ in polygons], np.int64)
+    corners = max((len(points) for _, points in polygons), default=3)
+    values = np.array(
+        [[*points, *[points[-1]] * (corners - len(points))] for _, points in polygons], np.float64
+    ).reshape(-1, corners, 2)
+    w, h = (np.ptp(values[..., k], axis=1) + 3 if len(values) else np.zeros(0) for k in (0, 1))
+    return _grouped(values, block, h, w)
+
+
+def mark_group(marks: Sequence[tuple[int, Mark]]) -> Group:
+    block = np.array([k for k, _ in marks], np.int64)
+    values = np.array([(*m.centre, m.radius, m.shape == "ring") for _, m in marks], np.float64).reshape(-1, 4)
+    reach = 2.6 * values[:, 2] + 3
+    return _grouped(values, block, reach, reach)
+
+
+def _grouped(values: Numbers, block: Numbers, rows: Numbers, columns: Numbers) -> Group:
+    """Sorted into spans of equal patches; a thing larger than the largest patch is cut off."""
+    high, wide = (np.minimum(np.searchsorted(SIDES, side), len(SIDES) - 1) for side in (rows, columns))
+    key = high * len(SIDES) + wide
+    order = np.argsort(key, kind="stable")
+    edges = np.flatnonzero(np.diff(key[order], prepend=-1, append=-1))
+    spans = tuple(
+        Span(int(SIDES[key[order[a]] // len(SIDES)]), int(SIDES[key[order[a]] % len(SIDES)]), int(a), int(b))
+        for a, b in pairwise(edges)
+    )
+    return Group(
+        torch.from_numpy(np.ascontiguousarray(values[order], np.float32)),
+        torch.from_numpy(block[order].astype(np.int64)),
+        spans,
+    )
+
+
+def _on_canvas(boxes: Numbers, size: int) -> NDArray[np.bool_]:
+    x0, y0, x1, y1 = boxes.T
+    inside: NDArray[np.bool_] = (x1 > x0) & (y1 > y0) & (x1 > 0) & (y1 > 0) & (x0 < size) & (y0 < size)
+    return inside
+
+
+def typical_height(boxes: Numbers, block: Numbers, blocks: int) -> tuple[float, ...]:
+    height = boxes[:, 3] - boxes[:, 1]
+    edges = np.searchsorted(block, np.arange(blocks + 1))
+    parts = [height[a:b] for a, b in pairwise(edges)]
+    return tuple(max(float(np.median(p)), MIN_EM) if len(p) else MIN_EM for p in parts)

@@ -1,0 +1,257 @@
+"""Blocks of real lines: columns right to left, with paper and rules between them, ready for the GPU painters.
+
+Lines of one book at one scale stand side by side; narrow ones, the rows of notes, stand in pairs. The block
+is a composition without faces, whose character boxes are estimates, and the places of its lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from tongguocr.geometry import Box
+from tongguocr.page import Kind
+from tongguocr.synth.composition import ComposedLine, Composition, Stroke
+from tongguocr.synth.gpu_pack import Batch, Group, line_group, pack
+from tongguocr.synth.gpu_shapes import pieces, stamp
+from tongguocr.synth.real_ink import Lines, book_of, characters
+from tongguocr.synth.wear import Wear
+
+MAX_RUNS = 6
+"""Lines and notes in one column."""
+
+
+@dataclass(frozen=True, slots=True)
+class LineBlock:
+    """One block: its labels and rules, and where its lines' images go."""
+
+    composition: Composition
+    placed: NDArray[np.float32]
+    """lines x 5: the line's number, then its image's box on the canvas."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """How lines are set."""
+
+    size: int = 512
+    scale: tuple[float, float] = (0.95, 1.9)
+    """The smallest and largest enlargement of the images."""
+    column: tuple[float, float] = (1.05, 1.5)
+    """A column over the book's usual line, as a width."""
+    margin: float = 0.03
+    """Paper around the columns, as a share of the canvas, on average."""
+    ruled: float = 0.6
+    noted: float = 0.25
+    """How often a column holds two rows of a note, in books that have them."""
+    note_width: float = 0.62
+    """A line narrower than this share of the book's median is a row of a note."""
+    indented: float = 0.15
+    ends: float = 0.4
+    """How often a column ends after a line although there is room for another."""
+
+
+@dataclass
+class Shelf:
+    """Lines sorted by book, as blocks need them."""
+
+    lines: Lines
+    setting: Setting = field(default_factory=Setting)
+
+    def __post_init__(self) -> None:
+        books: dict[str, list[int]] = {}
+        for k, name in enumerate(self.lines.names):
+            books.setdefault(book_of(name), []).append(k)
+        self.books = [np.array(numbers) for numbers in books.values()]
+        self.usual = [float(np.median(self.lines.sizes[numbers, 0])) for numbers in self.books]
+        sizes = np.array([len(numbers) for numbers in self.books], np.float64)
+        self.shares = sizes / max(sizes.sum(), 1)
+
+    def compose(self, rng: np.random.Generator) -> LineBlock:
+        """One block of lines of one book."""
+        if not self.books:
+            raise ValueError("there are no lines to set")
+        book = int(rng.choice(len(self.books), p=self.shares))
+        return _Setter(self, rng, self.books[book], self.usual[book]).block()
+
+
+class _Setter:
+    """A block while its columns are set."""
+
+    def __init__(
+        self, shelf: Shelf, rng: np.random.Generator, numbers: NDArray[np.int64], usual: float
+    ) -> None:
+        s = shelf.setting
+        self.lines, self.rng, self.setting = shelf.lines, rng, s
+        self.margin = s.size * s.margin * rng.uniform(0.5, 2.0)
+        room = s.size - 2 * self.margin
+        high = self.lines.sizes[numbers, 1]
+        tallest = s.scale[1] if not len(numbers) else float(np.clip(room / high.min(), 0.1, s.scale[1]))
+        self.scale = float(np.exp(rng.uniform(np.log(min(s.scale[0], tallest)), np.log(tallest))))
+        fitting = numbers[high * self.scale <= room + 1e-6]
+        wide = self.lines.sizes[fitting, 0]
+        narrow = wide < s.note_width * usual
+        self.column = usual * self.scale * rng.uniform(*s.column)
+        self.main, self.notes = (
+            fitting[~narrow],
+            fitting[narrow & (2 * wide * self.scale <= 1.05 * self.column)],
+        )
+        if not len(self.main) and len(self.notes) < 2:
+            self.main, self.notes = fitting, fitting[:0]
+        self.count = max(int(room / self.column), 1)
+        self.text: list[str] = []
+        self.boxes: list[Box] = []
+        self.composed: list[ComposedLine] = []
+        self.placed: list[tuple[float, ...]] = []
+
+    def block(self) -> LineBlock:
+        size = self.setting.size
+        count = int(self.rng.integers(max(self.count // 2, 1), self.count + 1))
+        right = size - self.margin - self.rng.random() * (size - 2 * self.margin - count * self.column)
+        right = max(right, min(count * self.column, size))
+        for k in range(count):
+            self._column(right - (k + 0.5) * self.column)
+        composition = Composition(
+            kind="real-lines",
+            width=size,
+            height=size,
+            seed=int(self.rng.integers(1 << 31)),
+            text=tuple(self.text),
+            faces=np.full(len(self.text), -1, np.int16),
+            boxes=np.array(self.boxes, np.float32).reshape(-1, 4),
+            angles=np.zeros(len(self.text), np.float32),
+            white=np.zeros(len(self.text), np.bool_),
+            lines=tuple(self.composed),
+            strokes=self._rules(right, count) if self.rng.random() < self.setting.ruled else (),
+        )
+        return LineBlock(composition, np.array(self.placed, np.float32).reshape(-1, 5))
+
+    def _column(self, x: float) -> None:
+        """Main lines and notes below each other until the column is full or the text ends."""
+        indent = self.rng.random() * self.setting.size / 6
+        top = self.margin + indent * (self.rng.random() < self.setting.indented)
+        if not any(map(len, self._fitting(top))):
+            top = self.margin
+        for _ in range(MAX_RUNS):
+            main, notes = self._fitting(top)
+            if not len(main) and len(notes) < 2:
+                return
+            if len(notes) > 1 and (not len(main) or self.rng.random() < self.setting.noted):
+                top = max(self._pair(self.rng.choice(notes, 2, replace=False), x, top))
+            else:
+                top = self._line(int(self.rng.choice(main)), x, top, "main")
+            if self.rng.random() < self.setting.ends:
+                return
+
+    def _fitting(self, top: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Main lines and rows of notes that still have room below `top`."""
+        room = (self.setting.size - self.margin - top) / self.scale + 0.01
+        high = self.lines.sizes[:, 1]
+        return self.main[high[self.main] <= room], self.notes[high[self.notes] <= room]
+
+    def _pair(self, numbers: NDArray[np.int64], x: float, top: float) -> list[float]:
+        """The right row of a note, then the left one, never longer than the right."""
+        ordered = sorted(numbers, key=lambda k: -int(self.lines.sizes[k, 1]))
+        sides = zip((1, -1), ordered, strict=True)
+        return [self._line(int(k), x + side * self.column / 4, top, "note") for side, k in sides]
+
+    def _line(self, number: int, x: float, top: float, kind: Kind) -> float:
+        """One line from `top` down; where it ends."""
+        w, h = (float(v) * self.scale for v in self.lines.sizes[number])
+        x += float(self.rng.normal(0, 0.02)) * self.column
+        cuts = top + self.lines.cuts[number].astype(np.float64) * self.scale
+        start = len(self.text)
+        self.text += characters(self.lines.texts[number])
+        self.boxes += [(x - w / 2, a, x + w / 2, b) for a, b in pairwise(cuts)]
+        self.composed.append(ComposedLine(start, len(self.text), kind))
+        self.placed.append((number, x - w / 2, top, x + w / 2, top + h))
+        return top + h
+
+    def _rules(self, right: float, count: int) -> tuple[Stroke, ...]:
+        """Rules between columns down to the block's edges, and now and then the frame above."""
+        size, width = float(self.setting.size), float(self.rng.uniform(0.9, 2.2))
+        top = max(self.margin - 6, 0.0) if self.rng.random() < 0.5 else 0.0
+        strokes = [
+            Stroke((right - k * self.column, top), (right - k * self.column, size), width)
+            for k in range(count + 1)
+        ]
+        if top:
+            left = right - count * self.column
+            strokes.append(Stroke((left, top), (right, top), 2 * width, "frame"))
+        return tuple(strokes)
+
+
+def for_real_ink(wear: Wear) -> Wear:
+    """A wear for ink that is worn already: the paper and the camera, and little of the block."""
+    return replace(
+        wear,
+        spread=min(wear.spread, 0.0),
+        rounding=min(wear.rounding, 0.008),
+        touching=0.0,
+        broken=0.0,
+        starvation=0.3 * wear.starvation,
+        mottling=0.3 * wear.mottling,
+        film="grey" if wear.film == "binary" else wear.film,
+    )
+
+
+def pack_lines(blocks: Sequence[LineBlock], size: int = 512) -> Batch:
+    """Blocks of real lines as a batch."""
+    batch = pack([b.composition for b in blocks], lambda _, chars: np.full(len(chars), -1, np.int64), size)
+    values = np.concatenate([b.placed for b in blocks])
+    block = np.repeat(np.arange(len(blocks)), [len(b.placed) for b in blocks])
+    return replace(batch, lines=line_group(values, block))
+
+
+@dataclass(frozen=True, slots=True)
+class LineStore:
+    """All lines' ink on a device."""
+
+    ink: Tensor
+    starts: Tensor
+    sizes: Tensor
+
+    @staticmethod
+    def load(lines: Lines, device: torch.device | str) -> LineStore:
+        arrays = (lines.ink, lines.starts, lines.sizes.astype(np.int64))
+        return LineStore(*(torch.from_numpy(np.ascontiguousarray(a)).to(device) for a in arrays))
+
+    def paint(self, canvas: Tensor, group: Group) -> None:
+        """Paste the group's lines, each scaled to its box."""
+        for span, values, block in pieces(group):
+            number = values[:, 0].long()
+            x0, y0, x1, y1 = (v[:, None, None] for v in values[:, 1:].unbind(1))
+            left, top = x0.floor().long(), y0.floor().long()
+            columns = left + torch.arange(span.columns, device=canvas.device)
+            rows = top + torch.arange(span.rows, device=canvas.device)[:, None]
+            width, height = (self.sizes[number, k][:, None, None] for k in (0, 1))
+            u = (columns + 0.5 - x0) / (x1 - x0) * width - 0.5
+            v = (rows + 0.5 - y0) / (y1 - y0) * height - 0.5
+            inside = (u > -0.5) & (u < width - 0.5) & (v > -0.5) & (v < height - 0.5)
+            ink = self._between(number, u, v, width, height) * inside
+            stamp(canvas, block, rows, columns, ink)
+
+    def _between(self, number: Tensor, u: Tensor, v: Tensor, width: Tensor, height: Tensor) -> Tensor:
+        """Bilinear samples of the lines' ink, 0 to 1."""
+        start = self.starts[number][:, None, None]
+        u, v = u.clamp(min=0), v.clamp(min=0)
+        across, down = u.floor(), v.floor()
+        near_x = torch.minimum(across.long(), width - 1)
+        near_y = torch.minimum(down.long(), height - 1)
+        far_x, far_y = torch.minimum(near_x + 1, width - 1), torch.minimum(near_y + 1, height - 1)
+        upper = torch.lerp(
+            self._at(start + near_y * width + near_x), self._at(start + near_y * width + far_x), u - across
+        )
+        lower = torch.lerp(
+            self._at(start + far_y * width + near_x), self._at(start + far_y * width + far_x), u - across
+        )
+        return torch.lerp(upper, lower, v - down) / 255
+
+    def _at(self, places: Tensor) -> Tensor:
+        return self.ink[places].float()
