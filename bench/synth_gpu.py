@@ -12,9 +12,7 @@ import argparse
 import gzip
 import json
 import platform
-import sys
 import time
-import types
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from functools import partial
@@ -28,7 +26,6 @@ import torch.nn.functional as F  # noqa: N812
 from PIL import Image
 from torch import Tensor
 
-import tongguocr
 from tongguocr.synth import gpu_wear
 from tongguocr.synth.composition import ComposedLine, Composition, Mark, Patch, Stroke, cut_out, to_page
 from tongguocr.synth.gpu import GlyphAtlas, paint, render_batch, unpack_bits
@@ -43,16 +40,6 @@ SIZE = 512
 FACES, CHARACTERS, BLOCKS, LINES = 3, 6000, 512, 2500
 PADDING = 1.05
 """A block's canvas over its longer side, as in crops."""
-
-
-def leave_page_formats_closed() -> None:
-    """Page files need lxml, which a machine that only trains may lack; fonts need another module there."""
-    try:
-        import lxml  # noqa: F401
-    except ImportError:
-        package = types.ModuleType("tongguocr.formats")
-        package.__path__ = [str(Path(tongguocr.__file__).parent / "formats")]
-        sys.modules["tongguocr.formats"] = package
 
 
 def prepare(out: Path, fonts: Path, text: Path | None, table: Path | None) -> None:
@@ -240,7 +227,6 @@ def contact_sheet(path: Path, images: list[Tensor]) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    leave_page_formats_closed()
     from tongguocr.synth.atlas import load_atlas
 
     device = torch.device(arguments.device or ("cuda" if torch.cuda.is_available() else "cpu"))

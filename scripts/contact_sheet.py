@@ -17,7 +17,7 @@ import numpy as np
 from PIL import Image
 
 from tongguocr.errors import InputError
-from tongguocr.formats.files import write_bytes
+from tongguocr.files import write_bytes
 from tongguocr.synth.compose import KINDS, compose_page, pick_kind
 from tongguocr.synth.fonts import FontBook, load_fonts
 from tongguocr.synth.paint import render

@@ -161,7 +161,7 @@ def random_objective(rng: np.random.Generator) -> Objective:
 @pytest.mark.parametrize("pruned", [True, False])
 @pytest.mark.parametrize("chunk", range(4))
 def test_equals_brute_force(pruned: bool, chunk: int) -> None:
-    """Two thousand random layouts of up to 9 lines with pruning and without, half of them under the paper's own weights."""
+    """2,000 random layouts of up to 9 lines, with pruning and without, half under the paper's weights."""
     counts = set()
     for seed in range(chunk * 500, chunk * 500 + 500):
         rng = np.random.default_rng(seed)

@@ -11,8 +11,8 @@ import pytest
 from page_strategies import example_page
 
 from tongguocr.errors import InputError
+from tongguocr.files import write_bytes
 from tongguocr.formats import FORMATS, read_page, write_page
-from tongguocr.formats.files import write_bytes
 
 SUFFIX = {"json": ".json", "page": ".xml", "alto": ".alto.xml", "text": ".txt"}
 

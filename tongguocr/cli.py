@@ -67,9 +67,9 @@ def _parser() -> argparse.ArgumentParser:
 
 def _blocks(args: argparse.Namespace) -> None:
     from tongguocr.blocks import cut_blocks
+    from tongguocr.files import write_bytes
     from tongguocr.formats import read_page
     from tongguocr.formats.blocks_json import blocks_to_json
-    from tongguocr.formats.files import write_bytes
 
     page = read_page(args.page)
     if args.page.suffix.lower() == ".txt":

@@ -15,7 +15,7 @@ from typing import Any
 
 from tongguocr.data.labels import OnError, extent, make_line, read_each
 from tongguocr.errors import InputError
-from tongguocr.formats.files import read_bytes
+from tongguocr.files import read_bytes
 from tongguocr.formats.page_json import load_json
 from tongguocr.formats.values import is_number, one_line
 from tongguocr.geometry import Point, bounds, make_box

@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from tongguocr.data.chars import attach_chars
 from tongguocr.errors import InputError
-from tongguocr.formats.files import decode_utf8, read_bytes
+from tongguocr.files import decode_utf8, read_bytes
 from tongguocr.formats.values import parse_number
 from tongguocr.geometry import Point, bounds, make_box, union
 from tongguocr.page import Char, Line, Page, guess_direction

@@ -14,7 +14,7 @@ from pathlib import Path
 from tongguocr.errors import InputError
 from tongguocr.evaluate.align import DELETION, INSERTION, MATCH
 from tongguocr.evaluate.text import harmonic_mean
-from tongguocr.formats.files import decode_utf8, read_bytes
+from tongguocr.files import decode_utf8, read_bytes
 
 
 @dataclass(frozen=True, slots=True)

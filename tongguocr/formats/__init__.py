@@ -9,9 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tongguocr.errors import InputError
+from tongguocr.files import read_bytes, write_bytes
 from tongguocr.formats.alto import parse_alto
 from tongguocr.formats.alto_write import render_alto
-from tongguocr.formats.files import read_bytes, write_bytes
 from tongguocr.formats.page_json import check_page, parse_json, render_json
 from tongguocr.formats.page_xml import parse_page_xml, render_page_xml
 from tongguocr.formats.text import read_text, render_text

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from tongguocr.errors import InputError
-from tongguocr.formats.files import decode_utf8
+from tongguocr.files import decode_utf8
 from tongguocr.formats.values import LIMIT, is_number, one_line, plain
 from tongguocr.geometry import Box, Point, make_box
 from tongguocr.page import DIRECTIONS, KINDS, Char, Direction, Line, Page, guess_direction

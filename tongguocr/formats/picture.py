@@ -15,7 +15,7 @@ from typing import TypeAlias
 from PIL import Image, ImageDraw, ImageFont
 
 from tongguocr.errors import InputError
-from tongguocr.formats.files import write_bytes
+from tongguocr.files import write_bytes
 from tongguocr.geometry import Box, Point
 from tongguocr.page import Block, Page
 from tongguocr.tokens.transitions import end_anchor, start_anchor

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tongguocr.formats.files import decode_utf8, read_bytes
+from tongguocr.files import decode_utf8, read_bytes
 from tongguocr.page import Line, Page
 
 _LINE_END = re.compile(r"\r\n|\n|\r")

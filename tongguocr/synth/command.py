@@ -21,7 +21,7 @@ import numpy as np
 
 from tongguocr.characters import is_ideograph
 from tongguocr.errors import InputError
-from tongguocr.formats.files import decode_utf8, read_bytes, write_bytes
+from tongguocr.files import decode_utf8, read_bytes, write_bytes
 from tongguocr.synth.compose import KINDS, compose_page, pick_kind
 from tongguocr.synth.composition import Composition, scaled
 from tongguocr.synth.export import export_page, prepare, write_lists

@@ -16,8 +16,8 @@ from typing import Literal, TypeAlias
 from PIL import Image
 
 from tongguocr.errors import InputError
+from tongguocr.files import write_bytes
 from tongguocr.formats import write_page
-from tongguocr.formats.files import write_bytes
 from tongguocr.geometry import Box, Point
 from tongguocr.page import Line, Page, Pixels
 

@@ -22,7 +22,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from tongguocr.characters import is_ideograph
 from tongguocr.errors import InputError
-from tongguocr.formats.files import decode_utf8, read_bytes
+from tongguocr.files import decode_utf8, read_bytes
 from tongguocr.geometry import Box
 from tongguocr.page import Pixels
 from tongguocr.synth.composition import OVERHANG

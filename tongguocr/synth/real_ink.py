@@ -93,7 +93,7 @@ def read_lines(table: Path, wanted: Callable[[str], bool] = lambda name: True) -
 
 def _rows(table: Path) -> list[tuple[str, str, str]]:
     # The package of page formats needs lxml, which a machine that only trains may lack.
-    from tongguocr.formats.files import decode_utf8, read_bytes
+    from tongguocr.files import decode_utf8, read_bytes
 
     rows = []
     for number, line in enumerate(decode_utf8(read_bytes(table), table).split("\n"), start=1):

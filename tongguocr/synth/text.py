@@ -22,7 +22,7 @@ import numpy as np
 
 from tongguocr.characters import is_ideograph
 from tongguocr.errors import InputError
-from tongguocr.formats.files import decode_utf8, read_bytes
+from tongguocr.files import decode_utf8, read_bytes
 
 HELD_OUT_SHARE = 20
 """One document in this many is never trained on."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tongguocr.errors import InputError
-from tongguocr.formats.files import read_bytes, write_bytes
+from tongguocr.files import read_bytes, write_bytes
 from tongguocr.page import Line
 from tongguocr.tokens.transitions import TRANSITIONS, joins_previous, transitions_of
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from tongguocr.characters import IDEOGRAPH_BLOCKS, ideograph_block, is_ideograph
 from tongguocr.errors import InputError, MissingExtraError
-from tongguocr.formats.files import write_bytes
+from tongguocr.files import write_bytes
 from tongguocr.tokens.base import BaseTokenizer, open_base
 from tongguocr.tokens.corpus import corpus_files, count_ideographs, read_runs, text_files
 from tongguocr.tokens.transitions import TRANSITIONS
