@@ -14,7 +14,7 @@ import json
 import platform
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -32,11 +32,13 @@ from tongguocr.synth.gpu import GlyphAtlas, paint, render_batch, unpack_bits
 from tongguocr.synth.gpu_conditions import Conditions, stack
 from tongguocr.synth.gpu_pack import Batch, pack
 from tongguocr.synth.gpu_warp import look
-from tongguocr.synth.real_blocks import LineStore, Shelf, for_real_ink, pack_lines
+from tongguocr.synth.real_blocks import LineStore, Setting, Shelf, for_real_ink, pack_lines
 from tongguocr.synth.real_ink import gather, load_lines, read_lines, save_lines, split
 from tongguocr.synth.wear import Wear, sample_wear
 
 SIZE = 512
+TALL = (896, 320)
+"""Height and width of the other canvas: five columns of 21 characters of 40 px."""
 FACES, CHARACTERS, BLOCKS, LINES = 3, 6000, 512, 2500
 PADDING = 1.05
 """A block's canvas over its longer side, as in crops."""
@@ -80,9 +82,38 @@ def compose_blocks(source: Any, book: Any) -> Iterator[Composition]:
         for block in cut_blocks(to_page(page)):
             x0, y0, x1, y1 = block.box
             pad = (PADDING - 1) / 2 * max(x1 - x0, y1 - y0)
-            yield cut_out(
-                page, (x0 - pad, y0 - pad, x1 + pad, y1 + pad), range(block.start, block.stop), SIZE
-            )
+            box = (x0 - pad, y0 - pad, x1 + pad, y1 + pad)
+            yield cut_out(page, box, range(block.start, block.stop), SIZE, SIZE)
+
+
+def tall_blocks(
+    blocks: list[Composition], columns: int = 5, rows: int = 21, em: int = 40
+) -> list[Composition]:
+    """As many tall blocks, full of the same characters in the same faces, with rules between columns."""
+    height, width = TALL
+    chars = [char for block in blocks for char in block.text]
+    faces = np.concatenate([block.faces for block in blocks])
+    x = width - (np.arange(columns) + 0.5) * width / columns
+    y = (np.arange(rows) + 0.5) * height / rows
+    middles = np.stack(np.meshgrid(x, y, indexing="ij"), -1).reshape(-1, 2)
+    count = columns * rows
+    boxes = np.concatenate([middles - em / 2, middles + em / 2], 1).astype(np.float32)
+    empty = replace(
+        blocks[0],
+        height=height,
+        width=width,
+        boxes=boxes,
+        angles=np.zeros(count, np.float32),
+        white=np.zeros(count, np.bool_),
+        lines=tuple(ComposedLine(k, k + rows) for k in range(0, count, rows)),
+        strokes=tuple(
+            Stroke((k * width / columns, 0), (k * width / columns, height), 1.5) for k in range(1, columns)
+        ),
+        patches=(),
+        marks=(),
+    )
+    picks = (np.arange(k * count, (k + 1) * count) % len(chars) for k in range(len(blocks)))
+    return [replace(empty, text=tuple(chars[j] for j in pick), faces=faces[pick]) for pick in picks]
 
 
 def _as_plain(block: Composition) -> dict[str, Any]:
@@ -147,7 +178,7 @@ def draw_wears(count: int, seed: int) -> list[Wear]:
 
 
 def report(name: str, blocks: int, taken: float) -> None:
-    print(f"{name:<44}{blocks / taken:>10,.0f} blocks/s{taken / blocks * 1e6:>10,.0f} us a block", flush=True)
+    print(f"{name:<48}{blocks / taken:>10,.0f} blocks/s{taken / blocks * 1e6:>10,.0f} us a block", flush=True)
 
 
 def compare_painters(
@@ -166,7 +197,7 @@ def compare_painters(
 
     peer = seconds(by_loop, device, 3) / len(few)
     report("peer: one glyph after another", 1, peer)
-    print(f"{'ratio':<44}{peer * batch.blocks / ours:>10,.1f} times")
+    print(f"{'ratio':<48}{peer * batch.blocks / ours:>10,.1f} times")
 
 
 def time_stages(batch: Batch, conditions: Conditions, atlas: GlyphAtlas, repeats: int) -> None:
@@ -189,7 +220,7 @@ def time_stages(batch: Batch, conditions: Conditions, atlas: GlyphAtlas, repeats
     }
     for name, stage in stages.items():
         taken = seconds(lambda _, stage=stage: stage(), device, repeats)  # type: ignore[misc]
-        print(f"  stage {name:<36}{taken * 1e3:>10.2f} ms for {batch.blocks} blocks", flush=True)
+        print(f"  stage {name:<40}{taken * 1e3:>10.2f} ms for {batch.blocks} blocks", flush=True)
 
 
 def measure(
@@ -203,7 +234,7 @@ def measure(
 ) -> None:
     """From a packed batch on the host to finished images on the device."""
     start = time.perf_counter()
-    conditions = stack(wears, batch.em, batch.size, 3)
+    conditions = stack(wears, batch.em, batch.height, batch.width, 3)
     print(f"{name}: conditions on the host {1e3 * (time.perf_counter() - start) / len(wears):.2f} ms a block")
     for colour in (False, True):
         if device.type == "cuda":
@@ -238,14 +269,14 @@ def run(arguments: argparse.Namespace) -> None:
     plain = json.loads(gzip.decompress(arguments.compositions.read_bytes()))
     blocks = [_as_block(block) for block in plain[:count]]
     start = time.perf_counter()
-    batch = pack(blocks, host_atlas.cells, SIZE)
+    batch = pack(blocks, host_atlas.cells)
     taken = time.perf_counter() - start
     glyphs = len(batch.boxes) / len(blocks)
     print(
         f"{len(blocks)} blocks of {SIZE} px, {glyphs:.0f} glyphs of {np.median(batch.em):.0f} px a block; "
         f"packed on the host in {1e3 * taken / len(blocks):.2f} ms a block"
     )
-    few = pack(blocks[:4], host_atlas.cells, SIZE)
+    few = pack(blocks[:4], host_atlas.cells)
     same = paint(few.to(device), atlas).all_black.cpu()
     on_host = paint(few, GlyphAtlas.load(host_atlas, "cpu")).all_black
     print(f"ink here and on the CPU differ by {(same - on_host).abs().mean():.5f} on average")
@@ -253,10 +284,12 @@ def run(arguments: argparse.Namespace) -> None:
     wears = draw_wears(len(blocks), 11)
     compare_painters(blocks, batch, host_atlas.cells, atlas, repeats)
     measure("painting and wear", batch, wears, atlas, None, device, repeats)
-    time_stages(batch, stack(wears, batch.em, SIZE, 3), atlas, repeats)
-    sheets = [
-        render_batch(pack(blocks[:16], host_atlas.cells, SIZE).to(device), atlas, wears[:16], 1, colour=True)
-    ]
+    time_stages(batch, stack(wears, batch.em, SIZE, SIZE, 3), atlas, repeats)
+    tall = pack(tall_blocks(blocks), host_atlas.cells)
+    tall = tall.pinned() if on_gpu else tall
+    measure(f"painting and wear, {TALL[0]} x {TALL[1]}", tall, wears, atlas, None, device, repeats)
+    time_stages(tall, stack(wears, tall.em, *TALL, 3), atlas, repeats)
+    sheets = [render_batch(pack(blocks[:16], host_atlas.cells).to(device), atlas, wears[:16], 1, colour=True)]
     if arguments.real:
         sheets.append(run_real(arguments.real, device, count, repeats, on_gpu))
     if arguments.sheet:
@@ -265,15 +298,15 @@ def run(arguments: argparse.Namespace) -> None:
 
 def run_real(path: Path, device: torch.device, count: int, repeats: int, on_gpu: bool) -> gpu_wear.Rendered:
     lines = load_lines(path)
-    shelf, rng = Shelf(lines), np.random.default_rng(5)
+    shelf, rng = Shelf(lines, Setting(height=SIZE, width=SIZE)), np.random.default_rng(5)
     start = time.perf_counter()
     blocks = [shelf.compose(rng) for _ in range(count)]
-    batch = pack_lines(blocks, SIZE)
+    batch = pack_lines(blocks)
     print(f"real ink: composed and packed in {1e3 * (time.perf_counter() - start) / count:.2f} ms a block")
     store = LineStore.load(lines, device)
     wears = [for_real_ink(wear) for wear in draw_wears(count, 12)]
     measure("real ink and wear", batch.pinned() if on_gpu else batch, wears, None, store, device, repeats)
-    return render_batch(pack_lines(blocks[:8], SIZE).to(device), None, wears[:8], 1, store, colour=True)
+    return render_batch(pack_lines(blocks[:8]).to(device), None, wears[:8], 1, store, colour=True)
 
 
 def main() -> None:

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from tongguocr.geometry import Box, area, centre, intersection
+from tongguocr.geometry import Box, area, centre, intersection, union
 from tongguocr.page import Line, Page
 from tongguocr.synth.compose import KINDS, compose_page, paragraphs, pick_kind, reflow
 from tongguocr.synth.composition import Composition, cut_out, scaled, to_page
@@ -164,22 +164,41 @@ def test_same_seed_same_page_and_undrawable_characters_are_left_out() -> None:
     assert set(page.text) == {"天"}
 
 
-def test_cut_out_keeps_own_lines_and_scales_them_to_the_canvas() -> None:
+@pytest.mark.parametrize(("width", "height"), [(512, 512), (320, 896), (512, 64)])
+def test_cut_out_keeps_own_lines_and_scales_them_to_the_canvas(width: int, height: int) -> None:
     composition, page = page_of("spread", 2)
     lines = range(3, 9)
-    box = (page.lines[8].box[0], 0.0, page.lines[3].box[2], float(page.height))
-    block = cut_out(composition, box, lines, 512)
-    assert (block.width, block.height) == (512, 512)
+    box = union(line.box for line in page.lines[3:9])
+    block = cut_out(composition, box, lines, width, height)
+    assert (block.width, block.height) == (width, height)
     assert "".join(block.text) == "".join(line.text for line in page.lines[3:9])
     assert [line.kind for line in to_page(block).lines] == [line.kind for line in page.lines[3:9]]
-    factor = 512 / max(box[2] - box[0], box[3] - box[1])
+    factor = min(width / (box[2] - box[0]), height / (box[3] - box[1]))
     before = page.lines[3].chars[0].box
     after = to_page(block).lines[0].chars[0].box
     assert after[2] - after[0] == pytest.approx(factor * (before[2] - before[0]), abs=0.05)
-    assert centre((0, 0, 512, 512))[1] == pytest.approx(256)
+    inked = union(line.box for line in to_page(block).lines)
+    assert centre(inked) == pytest.approx((width / 2, height / 2), abs=0.05)
+    room = width - (inked[2] - inked[0]), height - (inked[3] - inked[1])
+    assert min(room) == pytest.approx(0, abs=0.05), "as large as the canvas allows"
     whole = scaled(composition, 0.5)
     assert whole.width == round(composition.width * 0.5)
     assert whole.boxes == pytest.approx(composition.boxes * 0.5, abs=1e-3)
+
+
+def test_cut_out_leaves_out_what_belongs_to_other_lines() -> None:
+    seeds = [seed for seed in range(20) if page_of("boxed", seed)[0].white.any()][:5]
+    for seed in seeds:
+        composition, page = page_of("boxed", seed)
+        for k, line in enumerate(composition.lines):
+            whole = (0.0, 0.0, float(page.width), float(page.height))
+            block = cut_out(composition, whole, range(k, k + 1), page.width, page.height)
+            assert len(block.patches) == int(composition.white[line.start : line.stop].any())
+    composition, page = page_of("marked", 1)
+    halves = [range(len(page.lines) // 2), range(len(page.lines) // 2, len(page.lines))]
+    marks = [len(cut_out(composition, (0.0, 0.0, 500.0, 500.0), half, 100, 100).marks) for half in halves]
+    assert all(0 < count < len(composition.marks) for count in marks)
+    assert sum(marks) >= len(composition.marks)
 
 
 def test_pick_kind_follows_the_shares() -> None:

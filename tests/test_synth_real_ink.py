@@ -195,7 +195,7 @@ def test_broken_packed_lines(tmp_path: Path) -> None:
 @settings(deadline=None, max_examples=25)
 @given(st.integers(0, 10_000))
 def test_columns_run_right_to_left_within_the_canvas(seed: int) -> None:
-    shelf = Shelf(many(narrow=6), Setting(size=256, scale=(0.8, 1.4)))
+    shelf = Shelf(many(narrow=6), Setting(height=256, width=256, scale=(0.8, 1.4)))
     block = shelf.compose(np.random.default_rng(seed))
     page = to_page(block.composition)
     assert page.lines and len(page.lines) == len(block.placed)
@@ -211,10 +211,34 @@ def test_columns_run_right_to_left_within_the_canvas(seed: int) -> None:
     assert len(transitions_of(page.lines, 256, 256)) == len(page.lines) - 1
 
 
+@pytest.mark.parametrize(("height", "width"), [(448, 160), (160, 448), (256, 40)])
+def test_real_lines_on_oblong_canvases(height: int, width: int) -> None:
+    shelf = Shelf(
+        many(narrow=6), Setting(height=height, width=width, scale=(0.8, 1.4), ends=0.0, indented=0.0)
+    )
+    blocks = [shelf.compose(np.random.default_rng(k)) for k in range(5)]
+    placed = np.concatenate([block.placed for block in blocks])
+    assert placed[:, 1].min() >= -4 and placed[:, 3].max() <= width + 4, "columns stay on the canvas"
+    assert placed[:, 2].min() >= 0 and placed[:, 4].max() <= height + 1
+    assert placed[:, 4].max() > 0.7 * height and placed[:, 3].max() > 0.7 * width, "and use it"
+    for block in blocks:
+        page = to_page(block.composition)
+        assert (page.height, page.width) == (height, width) and page.lines
+        assert len(transitions_of(page.lines, width, height)) == len(page.lines) - 1
+    batch = pack_lines(blocks)
+    store = LineStore.load(shelf.lines, "cpu")
+    ink = paint(batch, None, store).black.numpy()
+    assert ink.shape == (5, height, width)
+    for (x0, y0, x1, y1), block in zip(batch.boxes.tolist(), batch.of_block.tolist(), strict=True):
+        assert ink[block, round(y0) : round(y1), max(round(x0), 0) : round(x1)].mean() > 0.2
+    done = render_batch(batch, None, [for_real_ink(Wear(seals=1, skew=1.0))] * 5, 1, store)
+    assert done.images.shape == (5, 1, height, width)
+
+
 def test_lines_are_painted_where_their_labels_are() -> None:
-    shelf = Shelf(many(), Setting(size=256, scale=(1.0, 1.4), ruled=0.0))
+    shelf = Shelf(many(), Setting(height=256, width=256, scale=(1.0, 1.4), ruled=0.0))
     blocks = [shelf.compose(np.random.default_rng(k)) for k in range(3)]
-    batch = pack_lines(blocks, 256)
+    batch = pack_lines(blocks)
     ink = paint(batch, None, LineStore.load(shelf.lines, "cpu")).all_black.numpy()
     covered = np.zeros_like(ink, dtype=bool)
     for (x0, y0, x1, y1), block in zip(batch.boxes.tolist(), batch.of_block.tolist(), strict=True):
@@ -226,16 +250,16 @@ def test_lines_are_painted_where_their_labels_are() -> None:
 
 def test_a_pasted_line_is_the_line_itself() -> None:
     line = make_line("B__p_1.png", TEXT[:5], draw_line(5))
-    shelf = Shelf(gather([line]), Setting(size=128, scale=(1.0, 1.0), ruled=0.0, indented=0.0))
+    shelf = Shelf(gather([line]), Setting(height=128, width=128, scale=(1.0, 1.0), ruled=0.0, indented=0.0))
     block = shelf.compose(np.random.default_rng(1))
     block.placed[:] = [[0, 30, 4, 54, 124]]
-    ink = paint(pack_lines([block], 128), None, LineStore.load(shelf.lines, "cpu")).black[0].numpy()
+    ink = paint(pack_lines([block]), None, LineStore.load(shelf.lines, "cpu")).black[0].numpy()
     assert np.abs(ink[4:124, 30:54] - line.ink / 255).max() < 0.01 and ink[:, 56:].max() == 0
 
 
 def test_real_blocks_are_worn_like_others() -> None:
-    shelf = Shelf(many(narrow=4), Setting(size=128, scale=(0.7, 1.0)))
-    batch = pack_lines([shelf.compose(np.random.default_rng(k)) for k in range(2)], 128)
+    shelf = Shelf(many(narrow=4), Setting(height=128, width=128, scale=(0.7, 1.0)))
+    batch = pack_lines([shelf.compose(np.random.default_rng(k)) for k in range(2)])
     store = LineStore.load(shelf.lines, "cpu")
     done = render_batch(batch, None, [NO_WEAR, for_real_ink(Wear(stains=1, paper=(200, 190, 170)))], 1, store)
     assert done.images.shape == (2, 1, 128, 128) and len(done.points) == len(batch.boxes)
@@ -252,6 +276,6 @@ def test_no_lines_at_all() -> None:
 
 def test_a_line_too_long_for_the_canvas_is_scaled_down() -> None:
     line = make_line("B__p_1.png", "春" * 40, draw_line(40))
-    block = Shelf(gather([line]), Setting(size=256)).compose(np.random.default_rng(1))
+    block = Shelf(gather([line]), Setting(height=256, width=256)).compose(np.random.default_rng(1))
     assert isinstance(line, LineImage) and len(block.placed) and block.placed[:, 4].max() <= 257
-    assert torch.isfinite(pack_lines([block], 256).boxes).all()
+    assert torch.isfinite(pack_lines([block]).boxes).all()

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tongguocr import __version__
-from tongguocr.errors import InputError
+from tongguocr.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
     from tongguocr.page import Block, Page
@@ -62,6 +62,16 @@ def _parser() -> argparse.ArgumentParser:
     synth.add_argument("--bench", action="store_true", help="the frozen benchmark of 200 pages")
     synth.add_argument("--workers", type=int, metavar="N", help="processes (default: one a core)")
     synth.set_defaults(run=_synth)
+
+    train = commands.add_parser("train", help="train the small recogniser: one stage")
+    train.add_argument("stage", type=Path, metavar="STAGE.toml")
+    train.add_argument("--data", type=Path, required=True, metavar="DIR", help="see docs/training.md")
+    train.add_argument("--out", type=Path, required=True, metavar="DIR", help="log and checkpoint go here")
+    train.add_argument("--start", type=Path, metavar="MODEL.pt", help="go on from these weights")
+    train.add_argument(
+        "--device", default="auto", metavar="DEVICE", help="cuda, cpu (default: what is there)"
+    )
+    train.set_defaults(run=_train)
     return parser
 
 
@@ -122,6 +132,22 @@ def _synth(args: argparse.Namespace) -> None:
     from tongguocr.synth.command import make_order, make_with_progress
 
     make_with_progress(make_order(vars(args)))
+
+
+def _train(args: argparse.Namespace) -> None:
+    try:
+        import torch
+    except ImportError:
+        raise MissingExtraError("Training", "train") from None
+    from tongguocr.train.feed import load_data
+    from tongguocr.train.loop import train
+    from tongguocr.train.stage import load_stage
+
+    data = load_data(args.data)
+    stage = load_stage(args.stage, len(data.codec))
+    found = "cuda" if torch.cuda.is_available() else "cpu"
+    device = torch.device(found if args.device == "auto" else args.device)
+    train(data, stage.run, stage.size, args.out, args.start, device)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -7,8 +7,6 @@ substitution, else a deletion, else an insertion, each only where it lies on a s
 
 from __future__ import annotations
 
-from rapidfuzz.distance import Levenshtein
-
 MATCH, SUBSTITUTION, DELETION, INSERTION = "=", "S", "D", "I"
 
 LARGEST_TABLE = 400_000_000
@@ -76,6 +74,8 @@ def _align_huge(reference: str, prediction: str) -> str:
     letters = {"replace": SUBSTITUTION, "delete": DELETION, "insert": INSERTION}
     steps: list[str] = []
     at = 0
+    from rapidfuzz.distance import Levenshtein  # training scores blocks where it is not installed
+
     for edit in Levenshtein.editops(reference, prediction):
         steps.append(MATCH * (edit.src_pos - at) + letters[edit.tag])
         at = edit.src_pos + (edit.tag != "insert")

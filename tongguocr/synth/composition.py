@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tongguocr.geometry import Box, Point
+from tongguocr.geometry import Box, Point, bounds
 from tongguocr.page import Char, Direction, Kind, Line, Page
 
 Floats: TypeAlias = NDArray[np.float32]
@@ -128,21 +128,31 @@ def scaled(composition: Composition, factor: float) -> Composition:
     )
 
 
-def cut_out(composition: Composition, box: Box, lines: range, size: int) -> Composition:
-    """The lines `lines` of a page as a composition of their own: `box` of the page on a `size` px square.
+def cut_out(composition: Composition, box: Box, lines: range, width: int, height: int) -> Composition:
+    """The lines `lines` of a page as a composition of their own: `box` of the page on a canvas of this size.
 
-    The box is centred and scaled to fit, as a crop is; glyphs of other lines are left out, as a crop masks
-    them, rules and marks stay.
+    The box is centred and scaled to fit, as a crop is. Other lines are left out as a crop masks them: their
+    glyphs, and the marks, boxes and black grounds of their glyphs. Rules and frames stay.
     """
-    factor = size / max(box[2] - box[0], box[3] - box[1])
-    dx = box[0] - (size / factor - (box[2] - box[0])) / 2
-    dy = box[1] - (size / factor - (box[3] - box[1])) / 2
+    factor = 1 / max((box[2] - box[0]) / width, (box[3] - box[1]) / height)
+    dx = (box[0] + box[2] - width / factor) / 2
+    dy = (box[1] + box[3] - height / factor) / 2
     kept = [composition.lines[k] for k in lines]
     index = np.concatenate([np.arange(line.start, line.stop) for line in kept])
     starts = np.cumsum([0, *(line.stop - line.start for line in kept)])
 
+    own = composition.boxes[index]
+    others = np.delete(composition.boxes, index, axis=0)
+
     def point(p: Point) -> Point:
         return (p[0] - dx, p[1] - dy)
+
+    def kept_at(p: Point) -> bool:
+        return (
+            _near(own, p, 0.0)
+            or not _near(others, p, 0.2)
+            or (_near(own, p, 0.2) and not _near(others, p, 0.0))
+        )
 
     moved = replace(
         composition,
@@ -155,9 +165,17 @@ def cut_out(composition: Composition, box: Box, lines: range, size: int) -> Comp
             replace(line, start=int(a), stop=int(b))
             for line, a, b in zip(kept, starts, starts[1:], strict=False)
         ),
-        strokes=tuple(replace(s, start=point(s.start), end=point(s.end)) for s in composition.strokes),
-        patches=tuple(Patch(tuple(point(p) for p in patch.points)) for patch in composition.patches),
-        marks=tuple(replace(m, centre=point(m.centre)) for m in composition.marks),
+        strokes=tuple(
+            replace(s, start=point(s.start), end=point(s.end))
+            for s in composition.strokes
+            if s.role != "box" or kept_at(_middle((s.start, s.end)))
+        ),
+        patches=tuple(
+            Patch(tuple(point(p) for p in patch.points))
+            for patch in composition.patches
+            if _holds(patch, own) or not _holds(patch, others)
+        ),
+        marks=tuple(replace(m, centre=point(m.centre)) for m in composition.marks if kept_at(m.centre)),
         frame=(
             composition.frame[0] - dx,
             composition.frame[1] - dy,
@@ -165,4 +183,23 @@ def cut_out(composition: Composition, box: Box, lines: range, size: int) -> Comp
             composition.frame[3] - dy,
         ),
     )
-    return replace(scaled(moved, factor), width=size, height=size)
+    return replace(scaled(moved, factor), width=width, height=height)
+
+
+def _middle(points: tuple[Point, ...]) -> Point:
+    return (sum(p[0] for p in points) / len(points), sum(p[1] for p in points) / len(points))
+
+
+def _holds(patch: Patch, boxes: Floats) -> bool:
+    """Whether the middle of one of these em boxes lies in the patch's bounds."""
+    x0, y0, x1, y1 = bounds(patch.points)
+    x, y = (boxes[:, :2] + boxes[:, 2:]).T / 2
+    return bool(((x0 <= x) & (x <= x1) & (y0 <= y) & (y <= y1)).any())
+
+
+def _near(boxes: Floats, point: Point, reach: float) -> bool:
+    """Whether a point lies in one of these em boxes, or within so many em of it."""
+    grow = reach * (boxes[:, 3] - boxes[:, 1])
+    x, y = point
+    across = (boxes[:, 0] - grow <= x) & (x <= boxes[:, 2] + grow)
+    return bool((across & (boxes[:, 1] - grow <= y) & (y <= boxes[:, 3] + grow)).any())

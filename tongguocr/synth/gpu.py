@@ -75,7 +75,7 @@ def paint(
     """The batch's ink before wear; `waver` (blocks) lets rules wander by so many pixels."""
     device = batch.boxes.device
     half = working_type(device)
-    black, rules, red = torch.zeros(3, batch.blocks, batch.size, batch.size, device=device).unbind(0)
+    black, rules, red = torch.zeros(3, batch.blocks, batch.height, batch.width, device=device).unbind(0)
     if len(batch.glyphs) + len(batch.white) and atlas is None:
         raise ValueError("a batch with glyphs needs an atlas")
     paint_patches(black, batch.patches)
@@ -157,7 +157,10 @@ def render_batch(
     colour: bool = False,
 ) -> Rendered:
     """Paint and wear a batch on the device it lies on; the same seed gives the same images there."""
-    conditions = wears if isinstance(wears, Conditions) else stack(wears, batch.em, batch.size, seed)
+    if isinstance(wears, Conditions):
+        conditions = wears
+    else:
+        conditions = stack(wears, batch.em, batch.height, batch.width, seed)
     conditions = conditions.to(batch.boxes.device)
     ink = paint(batch, atlas, store, waver=conditions.flat("rule_waver"))
     middles = (batch.boxes[:, :2] + batch.boxes[:, 2:]) / 2

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from math import erfc, hypot, sqrt
 from statistics import NormalDist
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -20,13 +20,14 @@ from torch import Tensor
 from tongguocr.synth.composition import Mark, Stroke
 from tongguocr.synth.gpu_fields import coarseness_of
 from tongguocr.synth.gpu_pack import Group, mark_group, stroke_group
-from tongguocr.synth.wear import Wear
+from tongguocr.synth.wear import Wear, spare_small
+
+Extent: TypeAlias = tuple[int, int]
+"""A canvas's width and height, in the order of x and y."""
 
 SMALL = 4
 """Stains and spots are made at a quarter of the size."""
 MAX_STAINS = 3
-ROBUST_EM = 40.0
-"""Characters of so many pixels bear all that a page's wear may hold."""
 MIN_RESOLVED = 17.0
 """The camera resolves at least so many pixels a character."""
 
@@ -52,7 +53,7 @@ class Conditions:
     """Which blocks the camera did not resolve."""
 
     def __getitem__(self, name: str) -> Tensor:
-        """One number a block, shaped to scale blocks x size x size."""
+        """One number a block, shaped to scale blocks x height x width."""
         return self.table[self.names.index(name)][:, None, None]
 
     def flat(self, name: str) -> Tensor:
@@ -74,40 +75,26 @@ class Conditions:
         return replace(self, **changed)
 
 
-def stack(wears: Sequence[Wear], ems: Sequence[float], size: int, seed: int) -> Conditions:
-    """The conditions of a batch whose characters are `ems` pixels high on canvases of `size`."""
+def stack(wears: Sequence[Wear], ems: Sequence[float], height: int, width: int, seed: int) -> Conditions:
+    """The conditions of a batch whose characters are `ems` pixels high on canvases of this size."""
     rng = np.random.default_rng([seed, 7])
-    wears = [_spare_small(wear, em) for wear, em in zip(wears, ems, strict=True)]
+    wears = [spare_small(wear, em, MIN_RESOLVED) for wear, em in zip(wears, ems, strict=True)]
     rows = [_numbers(wear, em, rng) for wear, em in zip(wears, ems, strict=True)]
     table = np.array([list(row.values()) for row in rows], np.float32).T
     pairs = list(enumerate(zip(wears, ems, strict=True)))
+    extent = (width, height)
     return Conditions(
         names=tuple(rows[0]),
         table=torch.from_numpy(np.ascontiguousarray(table)),
         cracks=stroke_group(
-            [(k, _crack(em, size, rng)) for k, (w, em) in pairs for _ in range(w.cracks)], size
+            [(k, _crack(em, extent, rng)) for k, (w, em) in pairs for _ in range(w.cracks)], height, width
         ),
-        holes=mark_group([(k, m) for k, (w, em) in pairs for m in _holes(w.wormholes, em, size, rng)]),
-        foxing=mark_group([(k, _spot(em, size, rng)) for k, (w, em) in pairs for _ in range(w.foxing)]),
-        stains=_stains(wears, ems, size, rng),
-        seals=_seals(wears, ems, size, rng),
+        holes=mark_group([(k, m) for k, (w, em) in pairs for m in _holes(w.wormholes, em, extent, rng)]),
+        foxing=mark_group([(k, _spot(em, extent, rng)) for k, (w, em) in pairs for _ in range(w.foxing)]),
+        stains=_stains(wears, ems, extent, rng),
+        seals=_seals(wears, ems, extent, rng),
         bleeding=_chosen([w.bleed > 0 for w in wears]),
         coarse=_chosen([w.resolution < 1 for w in wears]),
-    )
-
-
-def _spare_small(wear: Wear, em: float) -> Wear:
-    """Small characters bear less: what a page of 40 px survives would make one of 20 px illegible."""
-    share = min(em / ROBUST_EM, 1.0)
-    return replace(
-        wear,
-        starvation=wear.starvation * share,
-        broken=wear.broken * share,
-        mottling=wear.mottling * share,
-        grain=wear.grain * share,
-        spread=max(wear.spread, -0.012 * share**2),
-        resolution=max(wear.resolution, min(MIN_RESOLVED / em, 1.0)),
-        blur=min(wear.blur, 0.03 * em),
     )
 
 
@@ -184,20 +171,22 @@ def _film(wear: Wear, rng: np.random.Generator) -> tuple[float, float]:
     return 1.0, 0.0
 
 
-def _crack(em: float, size: int, rng: np.random.Generator) -> Stroke:
-    slope, at = float(rng.normal(0, 0.02)) * size, float(rng.uniform(0.1, 0.9)) * size
-    width = max(float(rng.uniform(0.03, 0.08)) * em, 1.2)
+def _crack(em: float, extent: Extent, rng: np.random.Generator) -> Stroke:
+    """From edge to edge, more often across than down."""
+    slope, at = float(rng.normal(0, 0.02)), float(rng.uniform(0.1, 0.9))
+    thick = max(float(rng.uniform(0.03, 0.08)) * em, 1.2)
+    width, height = extent
     if rng.random() < 0.7:
-        return Stroke((0.0, at), (float(size), at + slope), width)
-    return Stroke((at, 0.0), (at + slope, float(size)), width)
+        return Stroke((0.0, at * height), (float(width), at * height + slope * width), thick)
+    return Stroke((at * width, 0.0), (at * width + slope * height, float(height)), thick)
 
 
-def _holes(count: int, em: float, size: int, rng: np.random.Generator) -> list[Mark]:
+def _holes(count: int, em: float, extent: Extent, rng: np.random.Generator) -> list[Mark]:
     """Worms' ways: round holes and winding channels of overlapping dots. A block is a part of a page, so it
     gets about half of the page's."""
     dots = []
     for _ in range(int(rng.binomial(count, 0.5))):
-        x, y = rng.random(2) * size
+        x, y = rng.random(2) * extent
         radius, turn = em * rng.uniform(0.025, 0.07), rng.random() * 6.3
         for _ in range(int(rng.choice([1, 8, 20, 40], p=[0.35, 0.3, 0.25, 0.1]))):
             dots.append(Mark((float(x), float(y)), float(radius * rng.uniform(0.75, 1.25)), "dot"))
@@ -206,23 +195,23 @@ def _holes(count: int, em: float, size: int, rng: np.random.Generator) -> list[M
     return dots
 
 
-def _spot(em: float, size: int, rng: np.random.Generator) -> Mark:
-    x, y = rng.random(2) * size / SMALL
+def _spot(em: float, extent: Extent, rng: np.random.Generator) -> Mark:
+    x, y = rng.random(2) * extent / SMALL
     return Mark((float(x), float(y)), float(em / SMALL * rng.uniform(0.04, 0.28)), "dot")
 
 
-def _stains(wears: Sequence[Wear], ems: Sequence[float], size: int, rng: np.random.Generator) -> Tensor:
+def _stains(wears: Sequence[Wear], ems: Sequence[float], extent: Extent, rng: np.random.Generator) -> Tensor:
     stains = np.zeros((MAX_STAINS, 5, len(wears)), np.float32)
     stains[:, 2:4] = 1
     for k, (wear, em) in enumerate(zip(wears, ems, strict=True)):
         for j in range(min(wear.stains, MAX_STAINS)):
-            x = rng.choice([0.0, 1.0, rng.random()]) * size
+            x = rng.choice([0.0, 1.0, rng.random()]) * extent[0]
             radius, flatness = rng.uniform(1.5, 6.0) * em, rng.uniform(0.6, 1.6)
-            stains[j, :, k] = (x, rng.random() * size, radius, flatness, rng.uniform(0.15, 0.5))
+            stains[j, :, k] = (x, rng.random() * extent[1], radius, flatness, rng.uniform(0.15, 0.5))
     return torch.from_numpy(stains[: max((w.stains for w in wears), default=0)])
 
 
-def _seals(wears: Sequence[Wear], ems: Sequence[float], size: int, rng: np.random.Generator) -> Tensor:
+def _seals(wears: Sequence[Wear], ems: Sequence[float], extent: Extent, rng: np.random.Generator) -> Tensor:
     """At most one a block: a page's three are seldom in one place."""
     rows = []
     for k, (wear, em) in enumerate(zip(wears, ems, strict=True)):
@@ -230,7 +219,7 @@ def _seals(wears: Sequence[Wear], ems: Sequence[float], size: int, rng: np.rando
             oval = rng.random() < 0.25
             intaglio = not oval and rng.random() < 0.45
             chance, turn = rng.random(), float(rng.normal(0, 0.05))
-            x, y = rng.uniform(0.1, 0.9, 2) * size
-            side = float(np.clip(em * rng.uniform(1.3, 3.2), 16, 0.45 * size))
+            x, y = rng.uniform(0.1, 0.9, 2) * extent
+            side = float(np.clip(em * rng.uniform(1.3, 3.2), 16, 0.45 * min(extent)))
             rows.append((k, x, y, side, oval, intaglio, chance, rng.uniform(0.45, 0.85), turn))
     return torch.from_numpy(np.array(rows, np.float32).reshape(-1, 9))

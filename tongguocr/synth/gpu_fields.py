@@ -7,6 +7,7 @@ batch can have its own.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from math import pi
 
@@ -38,23 +39,24 @@ def enlarging(size: int, small: int, cubic: bool, device: torch.device, dtype: t
     return (near / near.sum(1, keepdim=True)).to(dtype)
 
 
-def enlarge(small: Tensor, size: int, cubic: bool = True) -> Tensor:
-    """... x a x b -> ... x size x size."""
+def enlarge(small: Tensor, height: int, width: int, cubic: bool = True) -> Tensor:
+    """... x a x b -> ... x height x width."""
     rows, columns = (
-        enlarging(size, int(n), cubic, small.device, small.dtype) for n in (small.shape[-2], small.shape[-1])
+        enlarging(size, int(n), cubic, small.device, small.dtype)
+        for size, n in zip((height, width), small.shape[-2:], strict=True)
     )
     return rows @ small @ columns.T
 
 
 def smooth_noise(
-    blocks: int, size: int, scale: float | tuple[float, float], generator: torch.Generator
+    blocks: int, height: int, width: int, scale: float | tuple[float, float], generator: torch.Generator
 ) -> Tensor:
-    """Normal noise with bumps about `scale` pixels across, or (high, wide): blocks x size x size."""
+    """Normal noise with bumps about `scale` pixels across, or (high, wide): blocks x height x width."""
     high, wide = scale if isinstance(scale, tuple) else (scale, scale)
-    shape = (blocks, max(round(size / high), 2), max(round(size / wide), 2))
+    shape = (blocks, max(round(height / high), 2), max(round(width / wide), 2))
     dtype = working_type(generator.device)
     small = torch.randn(shape, generator=generator, device=generator.device, dtype=dtype)
-    return enlarge(small, size, cubic=min(high, wide) > 6)
+    return enlarge(small, height, width, cubic=min(high, wide) > 6)
 
 
 def step(values: Tensor, low: Tensor | float, high: Tensor | float) -> Tensor:
@@ -81,13 +83,26 @@ def coarsening(share: Tensor, size: int, dtype: torch.dtype) -> Tensor:
     up = (1 - ((at[None, :, None] + 0.5) * f - 0.5 - at[None, None, :]).abs()).clamp(min=0)
     up = up * (at[None, None, :] < count)
     down = down / down.sum(2, keepdim=True).clamp(min=1e-3)
-    return ((up / up.sum(2, keepdim=True).clamp(min=1e-3)) @ down).to(dtype)
+    return (up / up.sum(2, keepdim=True).clamp(min=1e-3)).to(dtype) @ down.to(dtype)
 
 
-def both_ways(matrices: Tensor, image: Tensor) -> Tensor:
-    """Apply n x size x size matrices to the columns and rows of n x channels x size x size images."""
-    m = matrices[:, None] if image.dim() == 4 else matrices
-    return m @ image @ m.transpose(-1, -2)
+def along_axes(make: Callable[[int], Tensor], height: int, width: int) -> tuple[Tensor, Tensor]:
+    """What `make` gives for each side of a canvas; on a square it is asked once."""
+    down = make(height)
+    return down, down if width == height else make(width)
+
+
+def both_ways(down: Tensor, across: Tensor, image: Tensor) -> Tensor:
+    """Apply n x height x height and n x width x width matrices to n (x channels) x height x width images."""
+    if image.dim() == 4:
+        down, across = down[:, None], across[:, None]
+    return down @ image @ across.transpose(-1, -2)
+
+
+def blur(image: Tensor, sigma: Tensor) -> Tensor:
+    """Each block blurred by its `sigma` (n) in pixels."""
+    height, width = image.shape[-2:]
+    return both_ways(*along_axes(lambda size: blurring(sigma, size, image.dtype), height, width), image)
 
 
 @cache
@@ -100,25 +115,25 @@ def _cosines(size: int, device: torch.device, dtype: torch.dtype) -> Tensor:
 
 
 @cache
-def _quanta(size: int, channels: int, device: torch.device, dtype: torch.dtype) -> Tensor:
+def _quanta(height: int, width: int, channels: int, device: torch.device, dtype: torch.dtype) -> Tensor:
     tables = [torch.tensor([float(v) for v in t.split()]).view(8, 8) for t in (_LUMA, _CHROMA, _CHROMA)]
-    times = size // 8
-    return torch.stack([t.repeat(times, times) / 255 for t in tables[:channels]]).to(device, dtype)
+    return torch.stack([t.repeat(height // 8, width // 8) / 255 for t in tables[:channels]]).to(device, dtype)
 
 
 def jpeg(image: Tensor, coarseness: Tensor) -> Tensor:
     """What JPEG loses: the cosine coefficients of 8 x 8 pixels rounded to multiples of its table.
 
-    `image` is blocks x channels x size x size from 0 to 1, luma and two chromas or luma alone; `coarseness`
-    (blocks) scales the table: 1 at quality 50, 0 for none. The size must be a multiple of 8.
+    `image` is blocks x channels x height x width from 0 to 1, luma and two chromas or luma alone, its sides
+    multiples of 8; `coarseness` (blocks) scales the table: 1 at quality 50, 0 for none.
     """
-    if image.shape[-1] % 8:
-        raise ValueError(f"JPEG needs canvases of a multiple of 8 pixels, not {image.shape[-1]}")
-    cosines = _cosines(image.shape[-1], image.device, image.dtype)
-    quanta = _quanta(image.shape[-1], image.shape[1], image.device, image.dtype)
+    channels, height, width = image.shape[1:]
+    if height % 8 or width % 8:
+        raise ValueError(f"JPEG needs sides of a multiple of 8 pixels, not {height} x {width}")
+    down, across = (_cosines(side, image.device, image.dtype) for side in (height, width))
+    quanta = _quanta(height, width, channels, image.device, image.dtype)
     quanta = (quanta * coarseness[:, None, None, None].to(image.dtype)).clamp(min=1e-3)
-    coefficients = cosines @ (image - 0.5) @ cosines.T
-    return cosines.T @ ((coefficients / quanta).round() * quanta) @ cosines + 0.5
+    coefficients = down @ (image - 0.5) @ across.T
+    return down.T @ ((coefficients / quanta).round() * quanta) @ across + 0.5
 
 
 def coarseness_of(quality: int) -> float:

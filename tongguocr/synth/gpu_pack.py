@@ -7,7 +7,7 @@ patches at once; all sizes are decided here, so that the device is never asked f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from typing import Any, TypeAlias
@@ -17,12 +17,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from tongguocr.geometry import Point
 from tongguocr.synth.composition import OVERHANG, Composition, Mark, Stroke
 
 Numbers: TypeAlias = NDArray[Any]
 
 SIDES = np.array([16, 24, 32, 40, 48, 64, 96, 160, 256, 512, 1024, 2048, 4096])
 """The sides that patches come in: few enough to paint together, close enough to waste little."""
+STRAY = 32.0
+"""Wavering rules stray by fewer pixels than this."""
 MIN_EM = 8.0
 """Blocks without glyphs are worn as if their characters were this high."""
 
@@ -53,9 +56,10 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Blocks ready to be painted on square canvases of `size` pixels, from glyphs, real lines, or both."""
+    """Blocks ready to be painted on canvases of one size, from glyphs, real lines, or both."""
 
-    size: int
+    height: int
+    width: int
     blocks: int
     glyphs: Group
     """cell, x0, y0, x1, y1, angle."""
@@ -101,12 +105,12 @@ class Batch:
 def pack(
     compositions: Sequence[Composition],
     cell_of: Callable[[NDArray[np.int16], Sequence[str]], NDArray[np.int64]],
-    size: int = 512,
 ) -> Batch:
-    """Compositions of at most `size` px as a batch; `cell_of` tells each glyph's cell in the atlas, or -1.
+    """Compositions of one size as a batch; `cell_of` tells each glyph's cell in the atlas, or -1.
 
     A glyph without a cell keeps its place among the labels but gets no ink.
     """
+    height, width = _canvas(compositions)
     counts = [len(c) for c in compositions]
     block = np.repeat(np.arange(len(compositions)), counts)
     boxes = np.concatenate([c.boxes for c in compositions]).astype(np.float32).reshape(-1, 4)
@@ -115,23 +119,55 @@ def pack(
     faces = np.concatenate([c.faces for c in compositions])
     cells = cell_of(faces, [char for c in compositions for char in c.text])
     values = np.concatenate([cells[:, None], boxes, angles[:, None]], axis=1, dtype=np.float32)
-    drawn = (cells >= 0) & _on_canvas(boxes, size)
+    drawn = (cells >= 0) & _on_canvas(boxes, height, width)
     strokes = [(k, s) for k, c in enumerate(compositions) for s in c.strokes]
+    marks = [(k, m) for k, c in enumerate(compositions) for m in _marks_of(c)]
     return Batch(
-        size,
+        height,
+        width,
         len(compositions),
         glyphs=glyph_group(values[drawn & ~white], block[drawn & ~white]),
         white=glyph_group(values[drawn & white], block[drawn & white]),
         lines=line_group(np.zeros((0, 5)), np.zeros(0, np.int64)),
-        rules=stroke_group([s for s in strokes if s[1].role == "rule"], size),
-        frames=stroke_group([s for s in strokes if s[1].role != "rule"], size),
-        patches=patch_group([(k, p.points) for k, c in enumerate(compositions) for p in c.patches]),
-        marks=mark_group([(k, m) for k, c in enumerate(compositions) for m in c.marks if not m.red]),
-        red=mark_group([(k, m) for k, c in enumerate(compositions) for m in c.marks if m.red]),
+        rules=stroke_group([s for s in strokes if s[1].role == "rule"], height, width),
+        frames=stroke_group([s for s in strokes if s[1].role != "rule"], height, width),
+        patches=patch_group([(k, p) for k, c in enumerate(compositions) for p in _patches_of(c)]),
+        marks=mark_group([m for m in marks if not m[1].red]),
+        red=mark_group([m for m in marks if m[1].red]),
         boxes=torch.from_numpy(boxes),
         of_block=torch.from_numpy(block),
         em=typical_height(boxes, block, len(compositions)),
     )
+
+
+def _canvas(compositions: Sequence[Composition]) -> tuple[int, int]:
+    """The height and width that all compositions share."""
+    sizes = {(c.height, c.width) for c in compositions}
+    if len(sizes) != 1:
+        raise ValueError(f"the compositions of a batch need one height and width, not {sorted(sizes)}")
+    return sizes.pop()
+
+
+# A block cut out of its page keeps all of the page's marks and patches. Those off the canvas are left out:
+# their pixels would all be written to the canvas's edge, where a GPU writes one after another.
+def _marks_of(composition: Composition) -> Iterator[Mark]:
+    width, height = composition.width, composition.height
+    for mark in composition.marks:
+        (x, y), r = mark.centre, mark.radius + 1
+        if -r < x < width + r and -r < y < height + r:
+            yield mark
+
+
+def _patches_of(composition: Composition) -> Iterator[tuple[Point, ...]]:
+    for patch in composition.patches:
+        xs, ys = zip(*patch.points, strict=True)
+        if (
+            max(xs) > -1
+            and max(ys) > -1
+            and min(xs) < composition.width + 1
+            and min(ys) < composition.height + 1
+        ):
+            yield patch.points
 
 
 def glyph_group(values: Numbers, block: Numbers) -> Group:
@@ -146,20 +182,23 @@ def line_group(values: Numbers, block: Numbers) -> Group:
     return _grouped(values, block, values[:, 4] - values[:, 2] + 2, values[:, 3] - values[:, 1] + 2)
 
 
-def stroke_group(strokes: Sequence[tuple[int, Stroke]], size: int) -> Group:
+def stroke_group(strokes: Sequence[tuple[int, Stroke]], height: int, width: int) -> Group:
     """Strokes walked along their longer axis, each step a short row of pixels across it."""
     block = np.array([k for k, _ in strokes], np.int64)
     ends = np.array([(*s.start, *s.end) for _, s in strokes], np.float64).reshape(-1, 4)
-    width = np.array([s.width for _, s in strokes], np.float64)
+    thick = np.array([s.width for _, s in strokes], np.float64)
     upright = np.abs(ends[:, 3] - ends[:, 1]) >= np.abs(ends[:, 2] - ends[:, 0])
     ends[upright] = ends[upright][:, [1, 0, 3, 2]]
     backwards = ends[:, 0] > ends[:, 2]
     ends[backwards] = ends[backwards][:, [2, 3, 0, 1]]
-    shown = (ends[:, 2] + width > 0) & (ends[:, 0] - width < size)
-    length = np.minimum(ends[:, 2], size) - np.maximum(ends[:, 0], 0) + 2 * width + 3
-    values = np.column_stack([ends, width, upright])
+    limit, beside = np.where(upright, height, width), np.where(upright, width, height)
+    low, high = np.sort(ends[:, [1, 3]], axis=1).T
+    shown = (ends[:, 2] + thick > 0) & (ends[:, 0] - thick < limit)
+    shown &= (high + thick + STRAY > 0) & (low - thick - STRAY < beside)
+    length = np.minimum(ends[:, 2], limit) - np.maximum(ends[:, 0], 0) + 2 * thick + 3
+    values = np.column_stack([ends, thick, upright])
     # The row across an oblique stroke is up to 1.42 widths; the rest is room for a rule that wavers.
-    return _grouped(values[shown], block[shown], length[shown], 1.42 * width[shown] + 6)
+    return _grouped(values[shown], block[shown], length[shown], 1.42 * thick[shown] + 6)
 
 
 def patch_group(polygons: Sequence[tuple[int, Sequence[tuple[float, float]]]]) -> Group:
@@ -196,9 +235,9 @@ def _grouped(values: Numbers, block: Numbers, rows: Numbers, columns: Numbers) -
     )
 
 
-def _on_canvas(boxes: Numbers, size: int) -> NDArray[np.bool_]:
+def _on_canvas(boxes: Numbers, height: int, width: int) -> NDArray[np.bool_]:
     x0, y0, x1, y1 = boxes.T
-    inside: NDArray[np.bool_] = (x1 > x0) & (y1 > y0) & (x1 > 0) & (y1 > 0) & (x0 < size) & (y0 < size)
+    inside: NDArray[np.bool_] = (x1 > x0) & (y1 > y0) & (x1 > 0) & (y1 > 0) & (x0 < width) & (y0 < height)
     return inside
 
 

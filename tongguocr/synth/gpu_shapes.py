@@ -1,7 +1,7 @@
 """Strokes, polygons, rings and dots of a whole batch of blocks as coverage from 0 to 1, in torch operations.
 
-A `Group` and a canvas (blocks x size x size) come in; the canvas is painted in place and keeps the larger ink
-at each pixel. The formulas are those of the CPU painter, so that both paint the same composition.
+A `Group` and a canvas (blocks x height x width) come in; the canvas is painted in place and keeps the larger
+ink at each pixel. The formulas are those of the CPU painter, so that both paint the same composition.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ def pieces(group: Group, limit: int = CHUNK) -> Iterator[tuple[Span, Tensor, Ten
 
 def stamp(canvas: Tensor, block: Tensor, rows: Tensor, columns: Tensor, ink: Tensor) -> None:
     """Keep the larger of canvas and ink (n x a x b) at pixels `rows`, `columns` (they broadcast to that)."""
-    size = canvas.shape[-1]
-    inside = (rows >= 0) & (rows < size) & (columns >= 0) & (columns < size)
-    place = rows.clamp(0, size - 1) * size + columns.clamp(0, size - 1) + block[:, None, None] * (size * size)
+    height, width = canvas.shape[-2:]
+    inside = (rows >= 0) & (rows < height) & (columns >= 0) & (columns < width)
+    place = (block[:, None, None] * height + rows.clamp(0, height - 1)) * width + columns.clamp(0, width - 1)
     ink = torch.where(inside, ink, torch.zeros((), dtype=ink.dtype, device=ink.device)).to(canvas.dtype)
     canvas.view(-1).scatter_reduce_(0, place.reshape(-1), ink.reshape(-1), "amax", include_self=True)
 
@@ -46,7 +46,6 @@ def patch_pixels(centre: Tensor, rows: int, columns: int) -> tuple[Tensor, Tenso
 
 def paint_strokes(canvas: Tensor, group: Group, waver: Tensor | None = None) -> None:
     """Straight strokes with smooth edges; `waver` (blocks): how far they wander, in pixels."""
-    size = canvas.shape[-1]
     for span, values, block in pieces(group):
         a0, b0, a1, b1, width, upright = values.unbind(1)
         first = (a0 - width).clamp(min=0).floor().long()
@@ -62,7 +61,7 @@ def paint_strokes(canvas: Tensor, group: Group, waver: Tensor | None = None) -> 
         ink = torch.minimum(nearer.clamp(0, 1), width[:, None, None]) * level.clamp(0, 1)[:, :, None]
         steep = (upright > 0.5)[:, None, None]
         rows = torch.where(steep, along[:, :, None], across)
-        stamp(canvas, block, rows, torch.where(steep, across, along[:, :, None]).clamp(-1, size), ink)
+        stamp(canvas, block, rows, torch.where(steep, across, along[:, :, None]), ink)
 
 
 def _share(along: Tensor, a0: Tensor, a1: Tensor) -> Tensor:

@@ -6,6 +6,8 @@ The bend is smooth, so it is worked out on a coarse grid and interpolated.
 
 from __future__ import annotations
 
+from functools import cache
+
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
@@ -24,45 +26,53 @@ _NAMES = (
 )  # fmt: skip
 
 
-def source(points: Tensor, numbers: Tensor, size: int) -> Tensor:
+def source(points: Tensor, numbers: Tensor, height: int, width: int) -> Tensor:
     """Where on the flat block output points (n ... x 2) are read; `numbers` (9 x n ...) are the warps'."""
     rotation, tilt_x, tilt_y, curl, waver, *phases = numbers.unbind(0)
-    half = size / 2
-    x, y = (points - half).unbind(-1)
+    half_x, half_y = width / 2, height / 2
+    x, y = points[..., 0] - half_x, points[..., 1] - half_y
     cos, sin = torch.cos(rotation), torch.sin(rotation)
     x, y = x * cos - y * sin, x * sin + y * cos
-    depth = (1 + tilt_x * x / half + tilt_y * y / half).clamp(min=0.1)
+    depth = (1 + tilt_x * x / half_x + tilt_y * y / half_y).clamp(min=0.1)
     x, y = x / depth, y / depth
-    u, v = x / half, y / half
+    u, v = x / half_x, y / half_y
     dx = waver * (torch.sin(2.3 * v + phases[0]) + 0.5 * torch.sin(5.1 * v + 1.7 * u + phases[1])) / 1.5
     dy = waver * (torch.sin(2.9 * u + phases[2]) + 0.5 * torch.sin(4.7 * u - 2.2 * v + phases[3])) / 1.5
     side = torch.sign(curl)
-    rise = torch.exp(-(1 - side * u).clamp(-0.5, 2.0) / 2 / GUTTER) * curl.abs() * size
-    return torch.stack([x + dx + side * rise * 0.35, y + dy - rise * (0.6 * v - 0.4)], -1) + half
+    rise = torch.exp(-(1 - side * u).clamp(-0.5, 2.0) / 2 / GUTTER) * curl.abs() * height
+    return torch.stack([x + dx + side * rise * 0.35 + half_x, y + dy - rise * (0.6 * v - 0.4) + half_y], -1)
 
 
-def target(points: Tensor, of_block: Tensor, conditions: Conditions, size: int) -> Tensor:
+def target(points: Tensor, of_block: Tensor, conditions: Conditions, height: int, width: int) -> Tensor:
     """Where points (n x 2) of the flat blocks land on the output."""
     numbers = _numbers(conditions)[:, of_block]
     guess = points
     for _ in range(ROUNDS):
-        guess = guess + points - source(guess, numbers, size)
+        guess = guess + points - source(guess, numbers, height, width)
     return guess
 
 
 def look(layers: Tensor, conditions: Conditions) -> Tensor:
-    """Layers (blocks x k x size x size) as the camera sees them."""
-    blocks, _, size, _ = layers.shape
-    knots = (torch.arange(KNOTS, device=layers.device) + 0.5) * (size / KNOTS)
-    points = torch.stack(torch.meshgrid(knots, knots, indexing="xy"), -1).expand(blocks, -1, -1, -1)
-    shift = (source(points, _numbers(conditions)[:, :, None, None], size) - points).movedim(-1, 1)
-    matrix = _spline(size, layers.device)
-    pixels = torch.arange(size, device=layers.device) + 0.5
-    base = torch.stack(torch.meshgrid(pixels, pixels, indexing="xy"), -1)
-    grid = (base + (matrix @ shift @ matrix.T).movedim(1, -1)) * (2 / size) - 1
+    """Layers (blocks x k x height x width) as the camera sees them."""
+    blocks, _, height, width = layers.shape
+    device = layers.device
+    x, y = _grid(KNOTS, KNOTS, device).unbind(-1)
+    points = torch.stack([x * width, y * height], -1).expand(blocks, -1, -1, -1)
+    shift = source(points, _numbers(conditions)[:, :, None, None], height, width) - points
+    # The sampler counts both sides of the canvas from -1 to 1.
+    shift = torch.stack([shift[..., 0] * (2 / width), shift[..., 1] * (2 / height)], 1)
+    bent = (_spline(height, device) @ shift @ _spline(width, device).T).movedim(1, -1)
+    grid = bent + (_grid(height, width, device) * 2 - 1)
     return F.grid_sample(layers.float(), grid, align_corners=False)
 
 
+def _grid(rows: int, columns: int, device: torch.device) -> Tensor:
+    """The middles of a canvas's cells (rows x columns x 2), x and y as shares of its sides."""
+    down, across = ((torch.arange(n, device=device) + 0.5) / n for n in (rows, columns))
+    return torch.stack(torch.meshgrid(across, down, indexing="xy"), -1)
+
+
+@cache
 def _spline(size: int, device: torch.device) -> Tensor:
     """Cubic interpolation from the knots; beyond the outermost knots the bend goes on straight."""
     matrix = enlarging(size, KNOTS, False, device, torch.float32).clone()

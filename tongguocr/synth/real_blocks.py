@@ -40,13 +40,14 @@ class LineBlock:
 class Setting:
     """How lines are set."""
 
-    size: int = 512
+    height: int = 512
+    width: int = 512
     scale: tuple[float, float] = (0.95, 1.9)
     """The smallest and largest enlargement of the images."""
     column: tuple[float, float] = (1.05, 1.5)
     """A column over the book's usual line, as a width."""
     margin: float = 0.03
-    """Paper around the columns, as a share of the canvas, on average."""
+    """Paper around the columns, as a share of the canvas's shorter side, on average."""
     ruled: float = 0.6
     noted: float = 0.25
     """How often a column holds two rows of a note, in books that have them."""
@@ -89,11 +90,12 @@ class _Setter:
     ) -> None:
         s = shelf.setting
         self.lines, self.rng, self.setting = shelf.lines, rng, s
-        self.margin = s.size * s.margin * rng.uniform(0.5, 2.0)
-        room = s.size - 2 * self.margin
+        self.margin = min(s.height, s.width) * s.margin * rng.uniform(0.5, 2.0)
+        room, across = s.height - 2 * self.margin, s.width - 2 * self.margin
         high = self.lines.sizes[numbers, 1]
-        tallest = s.scale[1] if not len(numbers) else float(np.clip(room / high.min(), 0.1, s.scale[1]))
-        self.scale = float(np.exp(rng.uniform(np.log(min(s.scale[0], tallest)), np.log(tallest))))
+        # The shortest line must fit, and one column, however wide it is set.
+        largest = float(np.clip(min(room / high.min(), across / (usual * s.column[1])), 0.1, s.scale[1]))
+        self.scale = float(np.exp(rng.uniform(np.log(min(s.scale[0], largest)), np.log(largest))))
         fitting = numbers[high * self.scale <= room + 1e-6]
         wide = self.lines.sizes[fitting, 0]
         narrow = wide < s.note_width * usual
@@ -104,23 +106,23 @@ class _Setter:
         )
         if not len(self.main) and len(self.notes) < 2:
             self.main, self.notes = fitting, fitting[:0]
-        self.count = max(int(room / self.column), 1)
+        self.count = max(int(across / self.column), 1)
         self.text: list[str] = []
         self.boxes: list[Box] = []
         self.composed: list[ComposedLine] = []
         self.placed: list[tuple[float, ...]] = []
 
     def block(self) -> LineBlock:
-        size = self.setting.size
+        width = self.setting.width
         count = int(self.rng.integers(max(self.count // 2, 1), self.count + 1))
-        right = size - self.margin - self.rng.random() * (size - 2 * self.margin - count * self.column)
-        right = max(right, min(count * self.column, size))
+        right = width - self.margin - self.rng.random() * (width - 2 * self.margin - count * self.column)
+        right = max(right, min(count * self.column, width))
         for k in range(count):
             self._column(right - (k + 0.5) * self.column)
         composition = Composition(
             kind="real-lines",
-            width=size,
-            height=size,
+            width=width,
+            height=self.setting.height,
             seed=int(self.rng.integers(1 << 31)),
             text=tuple(self.text),
             faces=np.full(len(self.text), -1, np.int16),
@@ -134,7 +136,7 @@ class _Setter:
 
     def _column(self, x: float) -> None:
         """Main lines and notes below each other until the column is full or the text ends."""
-        indent = self.rng.random() * self.setting.size / 6
+        indent = self.rng.random() * self.setting.height / 6
         top = self.margin + indent * (self.rng.random() < self.setting.indented)
         if not any(map(len, self._fitting(top))):
             top = self.margin
@@ -151,7 +153,7 @@ class _Setter:
 
     def _fitting(self, top: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Main lines and rows of notes that still have room below `top`."""
-        room = (self.setting.size - self.margin - top) / self.scale + 0.01
+        room = (self.setting.height - self.margin - top) / self.scale + 0.01
         high = self.lines.sizes[:, 1]
         return self.main[high[self.main] <= room], self.notes[high[self.notes] <= room]
 
@@ -175,10 +177,10 @@ class _Setter:
 
     def _rules(self, right: float, count: int) -> tuple[Stroke, ...]:
         """Rules between columns down to the block's edges, and now and then the frame above."""
-        size, width = float(self.setting.size), float(self.rng.uniform(0.9, 2.2))
+        bottom, width = float(self.setting.height), float(self.rng.uniform(0.9, 2.2))
         top = max(self.margin - 6, 0.0) if self.rng.random() < 0.5 else 0.0
         strokes = [
-            Stroke((right - k * self.column, top), (right - k * self.column, size), width)
+            Stroke((right - k * self.column, top), (right - k * self.column, bottom), width)
             for k in range(count + 1)
         ]
         if top:
@@ -201,9 +203,9 @@ def for_real_ink(wear: Wear) -> Wear:
     )
 
 
-def pack_lines(blocks: Sequence[LineBlock], size: int = 512) -> Batch:
-    """Blocks of real lines as a batch."""
-    batch = pack([b.composition for b in blocks], lambda _, chars: np.full(len(chars), -1, np.int64), size)
+def pack_lines(blocks: Sequence[LineBlock]) -> Batch:
+    """Blocks of real lines, all of one size, as a batch."""
+    batch = pack([b.composition for b in blocks], lambda _, chars: np.full(len(chars), -1, np.int64))
     values = np.concatenate([b.placed for b in blocks])
     block = np.repeat(np.arange(len(blocks)), [len(b.placed) for b in blocks])
     return replace(batch, lines=line_group(values, block))

@@ -154,8 +154,11 @@ def sample_wear(rng: np.random.Generator, severity: float = 1.0, photographed: b
     return _camera(rng, wear, state, photographed)
 
 
-def spare_small(wear: Wear, em: float) -> Wear:
-    """What characters of `em` pixels can bear and stay legible: small ones less than large ones."""
+def spare_small(wear: Wear, em: float, least_em: float = LEAST_EM) -> Wear:
+    """What characters of `em` pixels can bear and stay legible: small ones less than large ones.
+
+    The camera resolves at least `least_em` pixels a character, if there are as many.
+    """
     share = min(em / ROBUST_EM, 1.0)
     return replace(
         wear,
@@ -164,7 +167,7 @@ def spare_small(wear: Wear, em: float) -> Wear:
         mottling=wear.mottling * share,
         grain=wear.grain * share,
         spread=max(wear.spread, -0.012 * share**2),
-        resolution=max(wear.resolution, min(LEAST_EM / em, 1.0)),
+        resolution=max(wear.resolution, min(least_em / em, 1.0)),
         blur=min(wear.blur, 0.03 * em),
     )
 

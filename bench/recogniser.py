@@ -1,0 +1,165 @@
+"""How well and how fast blocks are read when their lines are known: `python -m bench.recogniser FOLDER`.
+
+    python -m bench.recogniser FOLDER [--weights DIR] [--engine tongguocr --engine rapidocr]
+    python -m bench.recogniser --dev PAGES.json FOLDER
+
+FOLDER holds pages as our JSON with their images beside them; with `--dev`, images that one JSON list speaks
+of: `image`, and `lines` with `box` and `text`, where （…） marks a double-row note, its brackets not being on
+the page. Line boxes and order are given, blocks are our own, and no engine sees any text. Figures are those
+of the strict protocol, a page's own and their mean; seconds do not count loading or the first warm-up.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import fmean
+
+from rich.console import Console
+from rich.table import Table
+
+from tongguocr.blocks import cut_blocks
+from tongguocr.errors import InputError
+from tongguocr.evaluate.protocols import PROTOCOLS, score_lines
+from tongguocr.files import decode_utf8, read_bytes
+from tongguocr.formats import read_page
+from tongguocr.geometry import make_box
+from tongguocr.page import Line, Page, guess_direction
+from tongguocr.recognise import ENGINES, SHIPPED, Engine, fill_page, make_inputs, open_engine
+from tongguocr.sources import find_image, load_pixels
+
+BRACKETS = str.maketrans("", "", "（）")
+
+
+@dataclass(frozen=True)
+class Score:
+    """One page read by one engine; fractions."""
+
+    page: str
+    ar: float
+    folded: float
+    cr: float
+    length: float
+    """Characters read, over those of the reference."""
+    seconds: float
+    characters: int
+    marked: int
+    """Lines that are empty or failed."""
+
+
+def load_folder(folder: Path) -> Iterator[Page]:
+    """Pages as our JSON, each with its image."""
+    for path in sorted(folder.glob("*.json")):
+        page = read_page(path)
+        image = find_image(page.image, path)
+        if image is None:
+            raise InputError(f"{path}: the page's image is not beside it.")
+        yield replace(page, pixels=load_pixels(image))
+
+
+def load_dev(path: Path, folder: Path) -> Iterator[Page]:
+    """Pages of one JSON list, whose columns are whole: a note inside one is part of it."""
+    try:
+        entries = json.loads(decode_utf8(read_bytes(path), path))
+        for entry in entries:
+            pixels = load_pixels(folder / str(entry["image"]))
+            boxed = [(make_box(*map(float, line["box"])), str(line["text"])) for line in entry["lines"]]
+            lines = tuple(
+                Line(f"l{k}", box, text.translate(BRACKETS), direction=guess_direction(box, text))
+                for k, (box, text) in enumerate(boxed, start=1)
+            )
+            yield Page(str(entry["image"]), pixels.shape[1], pixels.shape[0], lines, pixels)
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path}: this is not a list of pages with image and lines ({error!r}).") from None
+
+
+def bare(page: Page) -> Page:
+    """The page as layout would give it: lines without any text."""
+    lines = tuple(replace(line, text="", chars=(), confidence=None) for line in page.lines)
+    return replace(page, lines=lines)
+
+
+def read(page: Page, engine: Engine) -> Page:
+    """Blocks, crops, text."""
+    blocks = cut_blocks(page)
+    return fill_page(page, blocks, engine.read(make_inputs(page, blocks)))
+
+
+def score(page: Page, engine: Engine) -> Score:
+    start = time.perf_counter()
+    result = read(bare(page), engine)
+    seconds = time.perf_counter() - start
+    found, wanted = ([line.text for line in p.lines] for p in (result, page))
+    plain, folded = (score_lines(found, wanted, PROTOCOLS["strict"], folded=f) for f in (False, True))
+    return Score(
+        page.image,
+        plain.figures["AR"],
+        folded.figures["AR"],
+        plain.figures["CR"],
+        plain.tally.prediction / max(plain.tally.reference, 1),
+        seconds,
+        plain.tally.prediction,
+        sum(not line.confidence for line in result.lines),
+    )
+
+
+def mean(scores: Sequence[Score]) -> Score:
+    return Score(
+        "mean",
+        fmean(s.ar for s in scores),
+        fmean(s.folded for s in scores),
+        fmean(s.cr for s in scores),
+        fmean(s.length for s in scores),
+        fmean(s.seconds for s in scores),
+        round(fmean(s.characters for s in scores)),
+        sum(s.marked for s in scores),
+    )
+
+
+def tabulate(results: dict[str, list[Score]]) -> Table:
+    table = Table(title="Given lines and order; strict protocol, percent")
+    for name in ("page", "engine", "AR", "AR folded", "CR", "length", "s/page", "chars/s", "marked"):
+        table.add_column(name, justify="left" if name in ("page", "engine") else "right")
+    pages = len(next(iter(results.values())))
+    for number in range(pages + 1):
+        for engine, scores in results.items():
+            s = scores[number] if number < pages else mean(scores)
+            percent = (f"{100 * v:.2f}" for v in (s.ar, s.folded, s.cr, s.length))
+            speed = s.characters / max(s.seconds, 1e-9)
+            table.add_row(s.page, engine, *percent, f"{s.seconds:.2f}", f"{speed:.0f}", f"{s.marked}")
+        table.add_section()
+    return table
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description="Read pages whose lines are known, and score the text.")
+    parser.add_argument("folder", type=Path, metavar="FOLDER")
+    parser.add_argument("--dev", type=Path, metavar="PAGES.json")
+    parser.add_argument("--engine", action="append", choices=ENGINES, help="default: all")
+    parser.add_argument("--weights", type=Path, default=SHIPPED, metavar="DIR")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--text", action="store_true", help="print what was read, beside the reference")
+    chosen = parser.parse_args(arguments)
+    console = Console(width=120)
+    pages = list(load_dev(chosen.dev, chosen.folder) if chosen.dev else load_folder(chosen.folder))
+    if not pages:
+        raise InputError(f"{chosen.folder}: there are no pages here.")
+    results: dict[str, list[Score]] = {}
+    for name in chosen.engine or ENGINES:
+        start = time.perf_counter()
+        engine = open_engine(name, chosen.weights, chosen.threads)
+        console.print(f"{name}: loaded in {time.perf_counter() - start:.2f} s")
+        read(bare(pages[0]), engine)
+        results[name] = [score(page, engine) for page in pages]
+        for page in pages if chosen.text else ():
+            for line, wanted in zip(read(bare(page), engine).lines, page.lines, strict=False):
+                console.print(f"{page.image} {line.id} {wanted.text}\n    {line.text}", highlight=False)
+    console.print(tabulate(results))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,308 @@
+"""Our own engine: blocks in, readings out, with ONNX Runtime and numpy alone.
+
+Each block's picture is encoded by itself; then the blocks are written together, one token of each a step, by
+greedy choice with the keys and values of the tokens before (paper 3.2: one sequence of character and
+transition tokens a block). A block's result does not depend on its batch: pictures are never padded, and
+places that only other blocks have are masked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tongguocr.errors import InputError
+from tongguocr.geometry import Box, Point, clip
+from tongguocr.page import Char
+from tongguocr.recognise.assign import assign_lines
+from tongguocr.recognise.engine import BlockInput, BlockReading, LineReading, Stop, lines_on_page
+from tongguocr.recognise.guard import Limits, Watch, character_cap
+from tongguocr.recognise.locate import Locating, locate
+from tongguocr.recognise.prepare import Prepared, Scaling, prepare
+from tongguocr.recognise.weights import DECODER, ENCODER, Weights, load_weights
+from tongguocr.tokens.codec import FIXED, SPECIALS, Codec, DecodedChar
+from tongguocr.tokens.transitions import TRANSITIONS
+
+if TYPE_CHECKING:
+    from onnxruntime import InferenceSession
+
+Floats = NDArray[np.float32]
+
+HIDDEN = np.float32(-1e9)
+"""Added to the score of a place that is not the block's own: its weight becomes 0, exactly."""
+FIRST_BREAK = len(SPECIALS)
+FIRST_BYTE = FIRST_BREAK + len(TRANSITIONS)
+FIRST_CHARACTER = len(FIXED)
+CONTINUATION = range(FIRST_BYTE + 0x80, FIRST_BYTE + 0xC0)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How blocks are read."""
+
+    scaling: Scaling = field(default_factory=Scaling)
+    limits: Limits = field(default_factory=Limits)
+    locating: Locating = field(default_factory=Locating)
+    rows: int = 8
+    """Blocks written together; more gain little on a few cores."""
+    places: int = 12_000
+    """Places written together, padding included: 110 MB of keys and values."""
+    unlikely: float = 0.01
+    """Other readings below this are not worth a mention."""
+
+
+@dataclass
+class Sight:
+    """What the decoder sees of one block."""
+
+    dense: Floats
+    keys: list[Floats]
+    values: list[Floats]
+
+    @property
+    def places(self) -> int:
+        return int(self.dense.shape[1])
+
+
+@dataclass
+class Written:
+    """One block's tokens and what was known of each when it was chosen."""
+
+    watch: Watch
+    stop: Stop | None
+    candidates: list[tuple[NDArray[np.int64], Floats]]
+    """The likeliest tokens and their probabilities, the chosen one first."""
+    attention: list[Floats]
+    here: list[Floats]
+    """The dense head's score of each token at all places."""
+
+
+class OnnxEngine:
+    """Reads with the weights of one folder."""
+
+    def __init__(self, folder: Path, reading: Reading = Reading(), threads: int = 0) -> None:
+        """Check and load the weights; `threads` 0 means as many as there are cores."""
+        self.weights: Weights = load_weights(folder)
+        self.codec: Codec = self.weights.codec
+        self.reading = reading
+        self.encoder = _session(self.weights.encoder, folder / ENCODER, threads)
+        self.decoder = _session(self.weights.decoder, folder / DECODER, threads)
+        self.free = frozenset(
+            FIRST_CHARACTER + k for k, c in enumerate(self.codec.characters) if c in reading.limits.free
+        )
+
+    def read(self, blocks: Sequence[BlockInput]) -> list[BlockReading]:
+        """Pictures of similar size are written together; the answers are in the order of the blocks."""
+        prepared = [prepare(block, self.reading.scaling) for block in blocks]
+        readings = [BlockReading(tuple(LineReading() for _ in block.lines)) for block in blocks]
+        for numbers in self._batches(prepared):
+            sights = [self.look(prepared[k]) for k in numbers]
+            written = self.write(sights, [blocks[k] for k in numbers], [prepared[k] for k in numbers])
+            for k, text in zip(numbers, written, strict=True):
+                readings[k] = self._to_reading(blocks[k], prepared[k], text)
+        return readings
+
+    def _batches(self, prepared: Sequence[Prepared]) -> Iterator[list[int]]:
+        """Numbers of the blocks that go together; blank ones are not read at all."""
+        places = [picture.picture.size // self.weights.stride**2 for picture in prepared]
+        order = sorted((k for k, p in enumerate(prepared) if not p.blank), key=places.__getitem__)
+        batch: list[int] = []
+        for k in order:
+            full = len(batch) == self.reading.rows or (len(batch) + 1) * places[k] > self.reading.places
+            if batch and full:
+                yield batch
+                batch = []
+            batch.append(k)
+        if batch:
+            yield batch
+
+    def look(self, prepared: Prepared) -> Sight:
+        """Encode one picture."""
+        dense, *rest = self.encoder.run(None, {"image": prepared.picture[None, None]})
+        layers = self.weights.layers
+        return Sight(dense, rest[:layers], rest[layers:])
+
+    def write(
+        self, sights: Sequence[Sight], blocks: Sequence[BlockInput], prepared: Sequence[Prepared]
+    ) -> list[Written]:
+        """Greedy decoding of a batch, until each block has ended or has been stopped."""
+        limits = self.reading.limits
+        texts = [
+            Written(Watch(character_cap(b.lines, limits), len(b.lines), limits, self.free), None, [], [], [])
+            for b in blocks
+        ]
+        batch = _Batch(self.weights, sights)
+        tokens = np.full(len(sights), self.codec.bos, np.int64)
+        while batch.rows:
+            ids, probabilities, attention, here = batch.step(self.decoder, tokens)
+            for row, k in enumerate(batch.rows):
+                picture = prepared[k]
+                self._take(texts[k], picture, ids[row], probabilities[row], attention[row], here[row])
+            tokens = ids[:, 0].copy()
+            keep = [row for row, k in enumerate(batch.rows) if texts[k].stop is None]
+            # Blocks that have ended are carried along until copying the others pays.
+            if not keep:
+                break
+            if len(keep) <= len(batch.rows) // 2:
+                tokens = tokens[keep]
+                batch.shrink(keep)
+        return texts
+
+    def _take(
+        self,
+        text: Written,
+        picture: Prepared,
+        ids: NDArray[np.int64],
+        likely: Floats,
+        seen: Floats,
+        here: Floats,
+    ) -> None:
+        """One more token of one block. `here` speaks of the token before, which this step was fed."""
+        if text.stop is not None:
+            return
+        stride, columns = self.weights.stride, picture.picture.shape[1] // self.weights.stride
+        places = picture.picture.size // stride**2
+        if text.watch.tokens:
+            text.here.append(here[:places].copy())
+        token = int(ids[0])
+        if token == self.codec.eos:
+            text.stop = "end"
+            return
+        text.candidates.append((ids, likely))
+        text.attention.append(seen[:places].copy())
+        row, column = divmod(int(seen[:places].argmax()), columns)
+        at = (column * stride / picture.character, row * stride / picture.character)
+        text.stop = text.watch.add(
+            token,
+            at,
+            starts_character=token >= FIRST_BYTE and token not in CONTINUATION,
+            ends_line=FIRST_BREAK <= token < FIRST_BYTE,
+        )
+
+    def _to_reading(self, block: BlockInput, picture: Prepared, text: Written) -> BlockReading:
+        """Tokens to characters with boxes, and those to the block's lines."""
+        stop = text.stop or "end"
+        kept = text.watch.kept(stop)
+        centres = self._centres(picture, text, kept)
+        half = picture.character / 2
+        found = [
+            [self._char(char, text, picture, centres, half, block) for char in line.chars]
+            for line in self.codec.decode(text.watch.tokens[:kept])
+        ]
+        lines, surplus = assign_lines(found, lines_on_page(block))
+        return BlockReading(lines, surplus, stop)
+
+    def _centres(self, picture: Prepared, text: Written, kept: int) -> list[Point]:
+        stride = self.weights.stride
+        grid = picture.picture.shape[0] // stride, picture.picture.shape[1] // stride
+        reach = picture.character / stride
+        return [
+            (x * stride, y * stride)
+            for x, y in (
+                locate(
+                    text.attention[k],
+                    text.here[k] if k < len(text.here) else None,
+                    grid,
+                    reach,
+                    self.reading.locating,
+                )
+                for k in range(kept)
+            )
+        ]
+
+    def _char(
+        self,
+        char: DecodedChar,
+        text: Written,
+        picture: Prepared,
+        centres: Sequence[Point],
+        half: float,
+        block: BlockInput,
+    ) -> Char:
+        """A character's box is its centre and the block's character size, inside the block's region."""
+        first = char.positions[0]
+        x, y = centres[first]
+        box: Box = (*picture.to_page((x - half, y - half)), *picture.to_page((x + half, y + half)))
+        x0, y0, x1, y1 = block.crop.region
+        box = _shift(clip(_shift(box, -x0, -y0), x1 - x0, y1 - y0), x0, y0)
+        confidence = float(np.prod([text.candidates[k][1][0] for k in char.positions]))
+        return Char(char.text, box, confidence, self._others(text, char))
+
+    def _others(self, text: Written, char: DecodedChar) -> tuple[tuple[str, float], ...]:
+        """Other characters that the step might have been; none where bytes spell the character."""
+        if len(char.positions) != 1:
+            return ()
+        ids, likely = text.candidates[char.positions[0]]
+        pairs = zip(ids[1:].tolist(), likely[1:].tolist(), strict=True)
+        return tuple(
+            (self.codec.characters[token - FIRST_CHARACTER], probability)
+            for token, probability in pairs
+            if token >= FIRST_CHARACTER and probability >= self.reading.unlikely
+        )
+
+
+class _Batch:
+    """The blocks that are being written: what they see, and keys and values of what they have written."""
+
+    def __init__(self, weights: Weights, sights: Sequence[Sight]) -> None:
+        self.rows = list(range(len(sights)))
+        most = max((sight.places for sight in sights), default=0)
+        self.layers = range(weights.layers)
+        shape = (len(sights), weights.heads, weights.head, 0)
+        self.feed: dict[str, Any] = {
+            "mask": np.stack([_padded(np.zeros(s.places, np.float32), most, 0, HIDDEN) for s in sights]),
+            "dense": np.concatenate([_padded(s.dense, most, 1) for s in sights]),
+        }
+        for n in self.layers:
+            self.feed[f"keys_{n}"] = np.concatenate([_padded(s.keys[n], most, 3) for s in sights])
+            self.feed[f"values_{n}"] = np.concatenate([_padded(s.values[n], most, 2) for s in sights])
+            self.feed[f"past_keys_{n}"] = np.zeros(shape, np.float32)
+            self.feed[f"past_values_{n}"] = np.zeros((*shape[:2], 0, shape[2]), np.float32)
+
+    def step(
+        self, decoder: InferenceSession, tokens: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], Floats, Floats, Floats]:
+        """Feed one token a block; candidates, their probabilities, attention, the dense head's scores."""
+        names = ["candidates", "probabilities", "attention", "here"]
+        names += [f"new_{part}_{n}" for part in ("keys", "values") for n in self.layers]
+        ids, probabilities, attention, here, *new = decoder.run(names, {"tokens": tokens, **self.feed})
+        for n in self.layers:
+            self.feed[f"past_keys_{n}"] = new[n]
+            self.feed[f"past_values_{n}"] = new[len(self.layers) + n]
+        return ids, probabilities, attention[-1], here
+
+    def shrink(self, keep: Sequence[int]) -> None:
+        """Go on with some of the rows only."""
+        self.rows = [self.rows[row] for row in keep]
+        self.feed = {name: np.ascontiguousarray(value[list(keep)]) for name, value in self.feed.items()}
+
+
+def _padded(values: Floats, length: int, axis: int, fill: np.float32 = np.float32(0)) -> Floats:
+    if values.shape[axis] == length:
+        return values
+    shape = list(values.shape)
+    shape[axis] = length - shape[axis]
+    return np.concatenate([values, np.full(shape, fill, np.float32)], axis)
+
+
+def _shift(box: Box, dx: float, dy: float) -> Box:
+    return (box[0] + dx, box[1] + dy, box[2] + dx, box[3] + dy)
+
+
+def _session(model: bytes, path: Path, threads: int) -> InferenceSession:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.log_severity_level = 3
+    try:
+        return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    except Exception as error:
+        # ONNX Runtime has an exception of its own for every kind of damage, without a common base.
+        reason = str(error).splitlines()[0][:200]
+        raise InputError(f"{path}: ONNX Runtime cannot use this file ({reason}).") from None

@@ -1,0 +1,241 @@
+"""Training blocks without end: composed pages cut into blocks, and real lines set as blocks.
+
+In: text, a font book, a codec, line images. Out: batches of one canvas each, packed for the GPU renderer,
+with their token targets. Everything here runs in worker processes and never touches a GPU. Blocks are cut as
+they are when reading: by the block builder itself, or as a run of neighbouring columns, at the size of
+character that the reader asks for, on a canvas close around them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from tongguocr.blocks import cut_blocks
+from tongguocr.blocks.cues import measure
+from tongguocr.geometry import Box, expand, height, union, width
+from tongguocr.page import Page
+from tongguocr.synth.atlas import Atlas
+from tongguocr.synth.compose import compose_page, pick_kind
+from tongguocr.synth.composition import Composition, cut_out, to_page
+from tongguocr.synth.fonts import FontBook
+from tongguocr.synth.gpu_conditions import Conditions, stack
+from tongguocr.synth.gpu_pack import Batch, pack
+from tongguocr.synth.real_blocks import LineBlock, Setting, Shelf, for_real_ink, pack_lines
+from tongguocr.synth.real_ink import Lines
+from tongguocr.synth.text import TextSource
+from tongguocr.synth.wear import Wear, sample_wear
+from tongguocr.tokens.codec import Codec
+
+IGNORED = -100
+"""The target of a place whose character has no token of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Canvas:
+    """A shape that blocks are painted on, and how many of them make a batch."""
+
+    height: int
+    width: int
+    blocks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """What the blocks of a stage are like."""
+
+    canvases: tuple[Canvas, ...] = (
+        Canvas(896, 320, 192),
+        Canvas(512, 512, 208),
+        Canvas(320, 832, 192),
+        Canvas(896, 608, 96),
+        Canvas(512, 160, 448),
+    )
+    """Five columns of 21 characters, a corner of a page, a register, ten columns, a fold's title: about
+    equal work each."""
+    size: tuple[float, float] = (34.0, 50.0)
+    """Pixels of a character's height, for most blocks ..."""
+    small: tuple[float, float] = (20.0, 34.0)
+    small_share: float = 0.2
+    """... and for those whose scan has no more."""
+    longest: int = 380
+    """Tokens of a block at most."""
+    built: float = 0.3
+    """How many blocks come from the block builder; the others are runs of columns."""
+    most_columns: int = 10
+    random_text: float = 0.15
+    """Blocks of characters drawn by flattened frequency ..."""
+    uniform_text: float = 0.15
+    """... and of all characters alike, so that rare ones get examples."""
+    real: float = 0.2
+    """Batches of real lines."""
+    severity: float = 1.0
+    """How worn pages are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One batch as a worker hands it over."""
+
+    canvas: Canvas
+    batch: Batch
+    conditions: Conditions
+    tokens: Tensor
+    """blocks x length: each target with eos, then padding."""
+    characters: Tensor
+    """n: the token of every character of the batch, in the order of its places."""
+    seed: int
+
+
+@dataclass
+class BlockMaker:
+    """Draws blocks for one worker; the same seed gives the same blocks."""
+
+    text: TextSource
+    fonts: FontBook
+    atlas: Atlas
+    codec: Codec
+    seed: int
+    recipe: Recipe = field(default_factory=Recipe)
+    held_out: bool = False
+    lines: Lines | None = None
+    frequencies: NDArray[np.float64] | None = None
+    """Of the codec's characters, for text by flattened frequency."""
+
+    def __post_init__(self) -> None:
+        self.rng = np.random.default_rng(self.seed)
+        self.token = {char: self.codec.encode(char)[0] for char in self.codec.characters}
+        drawable = self.fonts.drawable(None if self.held_out else False)
+        self.characters = [char for char in self.codec.characters if char in drawable]
+        if self.frequencies is not None:
+            keep = [char in drawable for char in self.codec.characters]
+            flat = np.sqrt(self.frequencies[keep])
+            self.cumulative = np.cumsum(flat / flat.sum())
+        self.waiting: dict[Canvas, list[Composition]] = {canvas: [] for canvas in self.recipe.canvases}
+
+    def batches(self) -> Iterator[Work]:
+        """Work without end."""
+        while True:
+            if self.lines is not None and self.rng.random() < self.recipe.real:
+                yield self._real_batch()
+            else:
+                yield self._drawn_batch()
+
+    def _drawn_batch(self) -> Work:
+        while True:
+            for canvas, block in self._blocks_of_a_page():
+                waiting = self.waiting[canvas]
+                waiting.append(block)
+                if len(waiting) == canvas.blocks:
+                    self.waiting[canvas] = []
+                    return self._work(canvas, waiting, pack(waiting, self.atlas.cells), self._wears(canvas))
+
+    def _real_batch(self) -> Work:
+        assert self.lines is not None
+        canvas = self.recipe.canvases[int(self.rng.integers(len(self.recipe.canvases)))]
+        shelf = Shelf(self.lines, Setting(height=canvas.height, width=canvas.width))
+        blocks: list[LineBlock] = []
+        while len(blocks) < canvas.blocks:
+            block = shelf.compose(self.rng)
+            if 0 < len(block.composition) < self.recipe.longest * 0.85:
+                blocks.append(block)
+        wears = [for_real_ink(wear) for wear in self._wears(canvas)]
+        return self._work(canvas, [b.composition for b in blocks], pack_lines(blocks), wears)
+
+    def _wears(self, canvas: Canvas) -> list[Wear]:
+        return [sample_wear(self.rng, self.recipe.severity, photographed=False) for _ in range(canvas.blocks)]
+
+    def _work(
+        self, canvas: Canvas, blocks: Sequence[Composition], batch: Batch, wears: Sequence[Wear]
+    ) -> Work:
+        seed = int(self.rng.integers(1 << 31))
+        targets = [self._target(block) for block in blocks]
+        tokens = torch.full((len(targets), max(map(len, targets))), self.codec.pad, dtype=torch.int32)
+        for row, target in zip(tokens, targets, strict=True):
+            row[: len(target)] = torch.tensor(target, dtype=torch.int32)
+        characters = [self.token.get(char, IGNORED) for block in blocks for char in block.text]
+        conditions = stack(wears, batch.em, canvas.height, canvas.width, seed)
+        return Work(canvas, batch, conditions, tokens, torch.tensor(characters, dtype=torch.int32), seed)
+
+    def _target(self, block: Composition) -> list[int]:
+        lines = to_page(block).lines
+        return [*self.codec.encode_lines(lines, block.width, block.height), self.codec.eos]
+
+    def _source(self) -> TextSource:
+        """Running text mostly; else characters by flattened or by equal frequency."""
+        kind = self.rng.random()
+        if kind < self.recipe.random_text and self.frequencies is not None:
+            picked = np.searchsorted(self.cumulative, self.rng.random(600))
+        elif kind < self.recipe.random_text + self.recipe.uniform_text:
+            picked = self.rng.integers(len(self.characters), size=600)
+        else:
+            return self.text
+        return TextSource((), "".join(self.characters[min(int(k), len(self.characters) - 1)] for k in picked))
+
+    def _blocks_of_a_page(self) -> Iterator[tuple[Canvas, Composition]]:
+        seed = int(self.rng.integers(1 << 31))
+        composition = compose_page(pick_kind(self.rng), self._source(), self.fonts, seed, self.held_out)
+        if not composition.lines:
+            return
+        page = to_page(composition)
+        for lines in self._choose(page):
+            if (placed := self._place(composition, page, lines)) is not None:
+                yield placed
+
+    def _choose(self, page: Page) -> list[range]:
+        """Which lines make blocks: the builder's blocks, or runs of columns that keep to their region."""
+        if self.rng.random() < self.recipe.built:
+            return [range(block.start, block.stop) for block in cut_blocks(page)]
+        cues = measure(page)
+        chosen, start = [], 0
+        while start < len(page.lines):
+            most = int(self.rng.integers(1, self.recipe.most_columns + 1))
+            stop = start + 1
+            while stop < len(page.lines) and cues.column[stop] - cues.column[start] < most:
+                if cues.overlap[stop] < 0.2 or cues.gap[stop] > 0.1:
+                    break
+                stop += 1
+            chosen.append(range(start, stop))
+            start = stop
+        return chosen
+
+    def _place(self, composition: Composition, page: Page, lines: range) -> tuple[Canvas, Composition] | None:
+        """The block on the smallest canvas that holds it at the size asked for; None if there is no such."""
+        while len(lines):
+            glyphs = slice(composition.lines[lines[0]].start, composition.lines[lines[-1]].stop)
+            heights = composition.boxes[glyphs, 3] - composition.boxes[glyphs, 1]
+            own = float(np.median(heights))
+            box = expand(union(page.lines[k].box for k in lines), own * self.rng.uniform(0.15, 0.6))
+            factor = self._wanted_size() / own
+            too_long = glyphs.stop - glyphs.start + len(lines) > self.recipe.longest
+            if not too_long and (canvas := self._canvas(box, factor, own)) is not None:
+                factor = min(factor, canvas.width / width(box), canvas.height / height(box))
+                view = self._view(box, canvas.width / factor, canvas.height / factor)
+                return canvas, cut_out(composition, view, lines, canvas.width, canvas.height)
+            lines = lines[: len(lines) // 2]
+        return None
+
+    def _wanted_size(self) -> float:
+        small = self.rng.random() < self.recipe.small_share
+        return float(self.rng.uniform(*(self.recipe.small if small else self.recipe.size)))
+
+    def _canvas(self, box: Box, factor: float, own: float) -> Canvas | None:
+        """The smallest that fits; or, if the block is a little too large for all, the roomiest."""
+        by_area = sorted(self.recipe.canvases, key=lambda c: c.height * c.width)
+        for canvas in by_area:
+            if width(box) * factor <= canvas.width and height(box) * factor <= canvas.height:
+                return canvas
+        largest = max(by_area, key=lambda c: min(c.width / width(box), c.height / height(box)))
+        fit = min(largest.width / width(box), largest.height / height(box))
+        return largest if fit * own >= self.recipe.small[0] else None
+
+    def _view(self, box: Box, view_width: float, view_height: float) -> Box:
+        """A window of this size around the box, the box anywhere inside it."""
+        x = box[0] - self.rng.random() * max(view_width - width(box), 0.0)
+        y = box[1] - self.rng.random() * max(view_height - height(box), 0.0)
+        return (x, y, x + view_width, y + view_height)

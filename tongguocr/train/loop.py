@@ -1,0 +1,210 @@
+"""One training run: batches in, a checkpoint out, a log beside it.
+
+Two losses: the paper's next-token loss over the target, and a dense one that classifies the features at each
+character's place. Some input tokens are replaced at random, so that the decoder trusts the page and not its
+own memory. The learning rate warms up, stays, and falls as a cosine over the time that the run is given.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch import Tensor
+
+from tongguocr.errors import InputError
+from tongguocr.synth.gpu import GlyphAtlas, render_batch
+from tongguocr.synth.real_blocks import LineStore
+from tongguocr.train.blocks import IGNORED, Recipe, Work
+from tongguocr.train.feed import Data, Feed
+from tongguocr.train.judge import Judge
+from tongguocr.train.model import STRIDE, ModelSize, Recogniser
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What one run is given."""
+
+    minutes: float
+    learning_rate: float = 1e-3
+    warm_up: int = 500
+    """Steps."""
+    flat: float = 0.35
+    """Share of the time before the rate begins to fall."""
+    betas: tuple[float, float] = (0.9, 0.98)
+    weight_decay: float = 0.02
+    clip: float = 1.0
+    corrupted: float = 0.06
+    """Share of input tokens that are replaced."""
+    smoothing: float = 0.02
+    dense: tuple[float, float] = (1.0, 0.4)
+    """Weight of the dense loss in the first and the second half."""
+    judge_every: float = 5.0
+    """Minutes between validations, each with a checkpoint."""
+    workers: int = 14
+    seed: int = 1
+    compile: bool = True
+    recipe: Recipe = field(default_factory=Recipe)
+
+    def rate(self, step: int, passed: float) -> float:
+        """The learning rate after so many steps, `passed` being the share of the time that is gone."""
+        warm = min(1.0, (step + 1) / self.warm_up)
+        fall = 1.0
+        if passed > self.flat:
+            fall = 0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * (passed - self.flat) / (1 - self.flat)))
+        return self.learning_rate * warm * fall
+
+
+@dataclass(frozen=True, slots=True)
+class Painter:
+    """Everything on the device that turns a batch into images."""
+
+    atlas: GlyphAtlas
+    store: LineStore | None
+
+    @torch.no_grad()
+    def paint(self, work: Work) -> tuple[Tensor, Tensor, Tensor]:
+        """Images from 0 to 1, and for each character its place and its block."""
+        shown = render_batch(work.batch, self.atlas, work.conditions, work.seed, self.store)
+        return shown.images.float() / 255, shown.points, shown.of_block
+
+
+def train(data: Data, run: Run, size: ModelSize, out: Path, start: Path | None, device: torch.device) -> None:
+    """Train until the time is up; `out` gets log.jsonl and model.pt, the newest weights in half precision.
+
+    Workers are started first: they are forked, which a process that has touched a GPU must not be.
+    """
+    feed = Feed(data, run.recipe, run.workers, run.seed * 1000)
+    out.mkdir(parents=True, exist_ok=True)
+    model = Recogniser(size).to(device)
+    if start is not None:
+        model.load_state_dict(load(start)[1])
+    model.stem.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    if run.compile:
+        for layer in [*model.encoder, *model.decoder]:
+            layer.compile(dynamic=True)
+    store = LineStore.load(data.lines, device) if data.lines is not None else None
+    painter = Painter(GlyphAtlas.load(data.atlas, device), store)
+    judge = Judge.prepare(data, run.recipe, painter.atlas, device)
+    with (out / "log.jsonl").open("a", encoding="utf-8") as log:
+        for record in _steps(model, run, feed.batches(device), painter, judge, data.codec.bos, device):
+            log.write(json.dumps(record) + "\n")
+            log.flush()
+            if "AR" in record:
+                save(model, size, out / "model.pt")
+    feed.stop()
+
+
+def save(model: Recogniser, size: ModelSize, path: Path) -> None:
+    """The weights in half precision, whole or not at all."""
+    state = {name: value.half().cpu() for name, value in model.state_dict().items()}
+    torch.save({"size": asdict(size), "state": state}, path.with_suffix(".tmp"))
+    path.with_suffix(".tmp").replace(path)
+
+
+def load(path: Path) -> tuple[ModelSize, dict[str, Tensor]]:
+    """What `save` wrote, in single precision again."""
+    try:
+        saved = torch.load(path, map_location="cpu", weights_only=True)
+        return ModelSize(**saved["size"]), {name: value.float() for name, value in saved["state"].items()}
+    except (OSError, RuntimeError, KeyError, TypeError, ValueError) as error:
+        raise InputError(f"{path}: these are not weights of the recogniser ({error}).") from None
+
+
+def _steps(
+    model: Recogniser,
+    run: Run,
+    batches: Iterator[Work],
+    painter: Painter,
+    judge: Judge,
+    bos: int,
+    device: torch.device,
+) -> Iterator[dict[str, float]]:
+    """The loop itself; yields a record now and then, and one with AR after each validation."""
+    fused = device.type == "cuda"
+    optimiser = torch.optim.AdamW(
+        model.parameters(), lr=run.learning_rate, betas=run.betas, weight_decay=run.weight_decay, fused=fused
+    )
+    begun = judged = time.monotonic()
+    step = blocks = 0
+    while True:
+        passed = (time.monotonic() - begun) / (60 * run.minutes)
+        for group in optimiser.param_groups:
+            group["lr"] = run.rate(step, min(passed, 1.0))
+        work = next(batches)
+        text, dense, right = losses(model, work, painter, run, bos, device)
+        loss = text + run.dense[int(passed >= 0.5)] * dense
+        optimiser.zero_grad(set_to_none=True)
+        torch.autograd.backward(loss)
+        torch.nn.utils.clip_grad_norm_(model.parameters(), run.clip)
+        optimiser.step()
+        step, blocks = step + 1, blocks + work.canvas.blocks
+        minutes = (time.monotonic() - begun) / 60
+        if step % 100 == 0 or passed >= 1:
+            yield {
+                "step": step,
+                "minutes": round(minutes, 2),
+                "loss": round(float(text.detach()), 4),
+                "dense": round(float(dense.detach()), 4),
+                "accuracy": round(float(right), 4),
+                "rate": optimiser.param_groups[0]["lr"],
+                "blocks a second": round(blocks / (60 * minutes)),
+            }
+        if passed >= 1 or time.monotonic() - judged > 60 * run.judge_every:
+            yield {"step": step, "minutes": round(minutes, 2), **judge.score(model)}
+            judged = time.monotonic()
+        if passed >= 1:
+            return
+
+
+def losses(
+    model: Recogniser, work: Work, painter: Painter, run: Run, bos: int, device: torch.device
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Next-token loss, dense loss, and the share of tokens that were right."""
+    images, points, of_block = painter.paint(work)
+    tokens = work.tokens
+    given = torch.cat([torch.full_like(tokens[:, :1], bos), tokens[:, :-1]], 1)
+    given = corrupt(given, run.corrupted, model.size.tokens)
+    with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
+        features = model.encode(images.contiguous(memory_format=torch.channels_last))
+        states, _ = model.decode(given, model.look(features))
+        wanted = tokens != 0
+        scores = model.score(states[wanted]).float()
+        places, seen = at_places(features, points, of_block, images.shape[-2], images.shape[-1])
+        dense_scores = model.score_places(places).float()
+    targets = torch.where(seen, work.characters, IGNORED)
+    text = F.cross_entropy(scores, tokens[wanted], label_smoothing=run.smoothing)
+    dense = F.cross_entropy(dense_scores, targets, ignore_index=IGNORED)
+    return text, dense, (scores.argmax(-1) == tokens[wanted]).float().mean()
+
+
+def corrupt(tokens: Tensor, share: float, count: int) -> Tensor:
+    """Some tokens replaced by any others; the first one, bos, stays."""
+    chosen = torch.rand(tokens.shape, device=tokens.device) < share
+    chosen[:, 0] = False
+    return torch.where(chosen, torch.randint_like(tokens, count), tokens)
+
+
+def at_places(
+    features: Tensor, points: Tensor, of_block: Tensor, height: int, width: int
+) -> tuple[Tensor, Tensor]:
+    """The features at these points (x, y in pixels), between four neighbours; and which lie in the image."""
+    rows, columns = height // STRIDE, width // STRIDE
+    x, y = (points[:, k] / STRIDE - 0.5 for k in (0, 1))
+    seen = (points[:, 0] > 0) & (points[:, 0] < width) & (points[:, 1] > 0) & (points[:, 1] < height)
+    flat = features.flatten(0, 1)
+    total = torch.zeros(len(points), features.shape[-1], device=features.device, dtype=features.dtype)
+    for dx in (0, 1):
+        for dy in (0, 1):
+            column, row = x.floor() + dx, y.floor() + dy
+            share = (1 - (x - column).abs()) * (1 - (y - row).abs())
+            at = row.clamp(0, rows - 1) * columns + column.clamp(0, columns - 1)
+            index = (of_block * (rows * columns) + at).long()
+            total = total + flat[index] * share[:, None].to(flat.dtype)
+    return total, seen
