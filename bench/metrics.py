@@ -23,7 +23,8 @@ from rapidfuzz.distance import Levenshtein
 from rich.console import Console
 from rich.table import Table
 
-from tongguocr.evaluate import PROTOCOLS, evaluate
+from tongguocr.evaluate.files import evaluate
+from tongguocr.evaluate.protocols import PROTOCOLS
 
 LINES, CHARACTERS = 50, 20
 ALPHABET = [chr(code) for code in range(0x4E00, 0x4E00 + 4000)]

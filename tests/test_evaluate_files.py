@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from tongguocr.errors import InputError
-from tongguocr.evaluate import PROTOCOLS, evaluate
+from tongguocr.evaluate.files import evaluate
+from tongguocr.evaluate.protocols import PROTOCOLS
 from tongguocr.evaluate.text import METRICS
 from tongguocr.formats import write_page
 from tongguocr.page import Line, Page

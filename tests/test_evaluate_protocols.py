@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tongguocr.evaluate import PROTOCOLS, score_lines
+from tongguocr.evaluate.protocols import PROTOCOLS, score_lines
 
 REFERENCE = ["學而時習之，", "不亦說乎。□"]
 PRIVATE = "\ue123"

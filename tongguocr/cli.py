@@ -110,7 +110,7 @@ def _eval(args: argparse.Namespace) -> None:
     import json
     import os
 
-    from tongguocr.evaluate import evaluate
+    from tongguocr.evaluate.files import evaluate
     from tongguocr.evaluate.tables import print_tables
 
     result = evaluate(

@@ -1,8 +1,11 @@
-"""Scores of transcriptions: pages in, the paper's eight figures out, with the protocol's name."""
+"""Scores of transcriptions: pages in, the paper's eight figures out, with the protocol's name.
 
-from __future__ import annotations
-
-from tongguocr.evaluate.files import evaluate
-from tongguocr.evaluate.protocols import PROTOCOLS, PageScore, Protocol, score_lines
-
-__all__ = ["PROTOCOLS", "PageScore", "Protocol", "evaluate", "score_lines"]
+files       two files or folders, matched by stem: `evaluate`
+protocols   paper, mcs, omnidoc, strict: `score_lines`
+normalise   what of a text is scored
+align       the character alignment; needs nothing but Python, training uses it too
+text        AR, CR, NED, inventory, BLEU
+order       RO-ED
+occurrences added and other characters apart
+variants    graphic variants taken for one
+"""

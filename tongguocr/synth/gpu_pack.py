@@ -24,6 +24,9 @@ Numbers: TypeAlias = NDArray[Any]
 
 SIDES = np.array([16, 24, 32, 40, 48, 64, 96, 160, 256, 512, 1024, 2048, 4096])
 """The sides that patches come in: few enough to paint together, close enough to waste little."""
+WASTE = 3_000_000
+"""Pixels painted in vain that are cheaper than another span: a GPU paints so many in the time that the host
+takes to start a span's kernels."""
 STRAY = 32.0
 """Wavering rules stray by fewer pixels than this."""
 MIN_EM = 8.0
@@ -220,19 +223,46 @@ def mark_group(marks: Sequence[tuple[int, Mark]]) -> Group:
 
 def _grouped(values: Numbers, block: Numbers, rows: Numbers, columns: Numbers) -> Group:
     """Sorted into spans of equal patches; a thing larger than the largest patch is cut off."""
-    high, wide = (np.minimum(np.searchsorted(SIDES, side), len(SIDES) - 1) for side in (rows, columns))
-    key = high * len(SIDES) + wide
-    order = np.argsort(key, kind="stable")
-    edges = np.flatnonzero(np.diff(key[order], prepend=-1, append=-1))
-    spans = tuple(
-        Span(int(SIDES[key[order[a]] // len(SIDES)]), int(SIDES[key[order[a]] % len(SIDES)]), int(a), int(b))
-        for a, b in pairwise(edges)
+    high, wide = (SIDES[np.minimum(np.searchsorted(SIDES, s), len(SIDES) - 1)] for s in (rows, columns))
+    shapes, which, counts = np.unique(
+        np.column_stack([high, wide]), axis=0, return_inverse=True, return_counts=True
     )
+    spans, part = _merged(shapes.tolist(), counts.tolist())
+    order = np.argsort(np.array(part, np.int64)[which.reshape(-1)], kind="stable")
     return Group(
         torch.from_numpy(np.ascontiguousarray(values[order], np.float32)),
         torch.from_numpy(block[order].astype(np.int64)),
         spans,
     )
+
+
+def _merged(shapes: list[list[int]], counts: list[int]) -> tuple[tuple[Span, ...], list[int]]:
+    """Few spans instead of many: two become one while the pixels that this wastes cost less than starting
+    another dozen kernels. Returns the spans, and for each shape the span it went to."""
+    parts = [([k], rows, columns) for k, (rows, columns) in enumerate(shapes)]
+
+    def pixels(part: tuple[list[int], int, int]) -> int:
+        return sum(counts[k] for k in part[0]) * part[1] * part[2]
+
+    def joined(a: tuple[list[int], int, int], b: tuple[list[int], int, int]) -> tuple[list[int], int, int]:
+        return (a[0] + b[0], max(a[1], b[1]), max(a[2], b[2]))
+
+    while len(parts) > 1:
+        pairs = [(a, b) for k, a in enumerate(parts) for b in parts[:k]]
+        waste, a, b = min(
+            ((pixels(joined(a, b)) - pixels(a) - pixels(b), a, b) for a, b in pairs), key=lambda t: t[0]
+        )
+        if waste > WASTE:
+            break
+        parts = [part for part in parts if part is not a and part is not b] + [joined(a, b)]
+    spans, where, start = [], [0] * len(shapes), 0
+    for number, (members, rows, columns) in enumerate(parts):
+        stop = start + sum(counts[k] for k in members)
+        spans.append(Span(rows, columns, start, stop))
+        start = stop
+        for k in members:
+            where[k] = number
+    return tuple(spans), where
 
 
 def _on_canvas(boxes: Numbers, height: int, width: int) -> NDArray[np.bool_]:

@@ -10,14 +10,15 @@ import multiprocessing
 import pickle
 import queue
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from tongguocr.errors import InputError
 from tongguocr.files import decode_utf8, read_bytes
@@ -27,8 +28,12 @@ from tongguocr.synth.text import TextSource, load_text
 from tongguocr.tokens.codec import Codec, load_codec
 from tongguocr.train.blocks import BlockMaker, Recipe, Work
 
-AHEAD = 3
+AHEAD = 2
 """Batches that wait on the device."""
+
+Painted: TypeAlias = tuple[Tensor, Tensor, Tensor]
+"""Images from 0 to 1, and for each character its place and its block."""
+Paint: TypeAlias = Callable[[Work], Painted]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +90,16 @@ def _frequencies(path: Path, codec: Codec) -> NDArray[np.float64]:
 
 
 class Feed:
-    """Batches from worker processes, moved to the device ahead of time."""
+    """Batches from worker processes, moved to the device and painted there ahead of time.
+
+    Painting starts many small kernels, which keeps the host busy; in a thread and a stream of its own it
+    happens while the loop's host thread waits for the backward pass.
+    """
 
     def __init__(self, data: Data, recipe: Recipe, workers: int, seed: int) -> None:
         context = multiprocessing.get_context("fork")
         self.made: Any = context.Queue(max(2 * workers, 4))
-        self.ready: queue.Queue[Work] = queue.Queue(AHEAD)
+        self.ready: queue.Queue[tuple[Work, Painted, torch.cuda.Event | None]] = queue.Queue(AHEAD)
         self.processes = [
             context.Process(target=_produce, args=(data, recipe, seed + k, self.made), daemon=True)
             for k in range(workers)
@@ -98,14 +107,24 @@ class Feed:
         for process in self.processes:
             process.start()
 
-    def batches(self, device: torch.device) -> Iterator[Work]:
-        threading.Thread(target=self._move, args=(device,), daemon=True).start()
+    def batches(self, device: torch.device, paint: Paint) -> Iterator[tuple[Work, Painted]]:
+        threading.Thread(target=self._prepare, args=(device, paint), daemon=True).start()
         while True:
-            yield self.ready.get()
+            work, painted, done = self.ready.get()
+            if done is not None:
+                stream = torch.cuda.current_stream(device)
+                stream.wait_event(done)
+                for tensor in (*painted, work.tokens, work.characters):
+                    tensor.record_stream(stream)
+            yield work, painted
 
-    def _move(self, device: torch.device) -> None:
-        while True:
-            self.ready.put(to_device(pickle.loads(self.made.get()), device))
+    def _prepare(self, device: torch.device, paint: Paint) -> None:
+        stream = torch.cuda.Stream(device) if device.type == "cuda" else None  # type: ignore[no-untyped-call]
+        with torch.cuda.stream(stream):
+            while True:
+                work = to_device(pickle.loads(self.made.get()), device)
+                painted = paint(work)
+                self.ready.put((work, painted, stream.record_event() if stream else None))
 
     def stop(self) -> None:
         for process in self.processes:

@@ -22,7 +22,7 @@ from tongguocr.errors import InputError
 from tongguocr.synth.gpu import GlyphAtlas, render_batch
 from tongguocr.synth.real_blocks import LineStore
 from tongguocr.train.blocks import IGNORED, Recipe, Work
-from tongguocr.train.feed import Data, Feed
+from tongguocr.train.feed import Data, Feed, Painted
 from tongguocr.train.judge import Judge
 from tongguocr.train.model import STRIDE, ModelSize, Recogniser
 
@@ -69,8 +69,7 @@ class Painter:
     store: LineStore | None
 
     @torch.no_grad()
-    def paint(self, work: Work) -> tuple[Tensor, Tensor, Tensor]:
-        """Images from 0 to 1, and for each character its place and its block."""
+    def paint(self, work: Work) -> Painted:
         shown = render_batch(work.batch, self.atlas, work.conditions, work.seed, self.store)
         return shown.images.float() / 255, shown.points, shown.of_block
 
@@ -93,7 +92,7 @@ def train(data: Data, run: Run, size: ModelSize, out: Path, start: Path | None, 
     painter = Painter(GlyphAtlas.load(data.atlas, device), store)
     judge = Judge.prepare(data, run.recipe, painter.atlas, device)
     with (out / "log.jsonl").open("a", encoding="utf-8") as log:
-        for record in _steps(model, run, feed.batches(device), painter, judge, data.codec.bos, device):
+        for record in _steps(model, run, feed.batches(device, painter.paint), judge, data.codec.bos, device):
             log.write(json.dumps(record) + "\n")
             log.flush()
             if "AR" in record:
@@ -120,8 +119,7 @@ def load(path: Path) -> tuple[ModelSize, dict[str, Tensor]]:
 def _steps(
     model: Recogniser,
     run: Run,
-    batches: Iterator[Work],
-    painter: Painter,
+    batches: Iterator[tuple[Work, Painted]],
     judge: Judge,
     bos: int,
     device: torch.device,
@@ -137,8 +135,8 @@ def _steps(
         passed = (time.monotonic() - begun) / (60 * run.minutes)
         for group in optimiser.param_groups:
             group["lr"] = run.rate(step, min(passed, 1.0))
-        work = next(batches)
-        text, dense, right = losses(model, work, painter, run, bos, device)
+        work, painted = next(batches)
+        text, dense, right = losses(model, work, painted, run, bos, device)
         loss = text + run.dense[int(passed >= 0.5)] * dense
         optimiser.zero_grad(set_to_none=True)
         torch.autograd.backward(loss)
@@ -164,10 +162,10 @@ def _steps(
 
 
 def losses(
-    model: Recogniser, work: Work, painter: Painter, run: Run, bos: int, device: torch.device
+    model: Recogniser, work: Work, painted: Painted, run: Run, bos: int, device: torch.device
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Next-token loss, dense loss, and the share of tokens that were right."""
-    images, points, of_block = painter.paint(work)
+    images, points, of_block = painted
     tokens = work.tokens
     given = torch.cat([torch.full_like(tokens[:, :1], bos), tokens[:, :-1]], 1)
     given = corrupt(given, run.corrupted, model.size.tokens)
