@@ -204,7 +204,8 @@ def test_columns_run_right_to_left_within_the_canvas(seed: int) -> None:
         assert placed[1] >= -4 and placed[3] <= 260 and placed[2] >= 0 and placed[4] <= 257
         assert placed[2] - 0.1 <= line.box[1] and line.box[3] <= placed[4] + 0.1
     middles = [(line.box[0] + line.box[2]) / 2 for line in page.lines if line.kind == "main"]
-    assert all(b < a + 3 for a, b in pairwise(middles))
+    # Lines of one column stray by a few pixels; columns are about forty apart.
+    assert all(b < a + 10 for a, b in pairwise(middles))
     notes = [line for line in page.lines if line.kind == "note"]
     for right, left in zip(notes[::2], notes[1::2], strict=True):
         assert right.box[0] > left.box[0] and abs(right.box[1] - left.box[1]) < 5

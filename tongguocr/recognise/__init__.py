@@ -2,6 +2,7 @@
 
 engine   what goes in and comes out; readings back into a page
 prepare  a block's crop as the picture that our model looks at
+pitch    how high its characters are
 onnx     our engine: ONNX Runtime, greedy decoding of a page's blocks together
 weights  its files, checked
 locate   where on the page a token was read

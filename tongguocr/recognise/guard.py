@@ -130,11 +130,11 @@ class Watch:
         return "cap" if too_long or self.characters > self.cap else None
 
     def kept(self, stop: Stop) -> int:
-        """How many tokens are worth keeping."""
+        """How many tokens are worth keeping: not the one that went beyond the cap, not a loop."""
         if stop == "loop":
             found = find_loop(self.tokens, self.places, self.limits, self.free)
             return len(self.tokens) if found is None else found
-        return len(self.tokens)
+        return len(self.tokens) - (stop == "cap")
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ places that only other blocks have are masked.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tongguocr.errors import InputError
-from tongguocr.geometry import Box, Point, clip
-from tongguocr.page import Char
-from tongguocr.recognise.assign import assign_lines
+from tongguocr.geometry import Box, Point, centre, height, width
+from tongguocr.page import Char, Line
+from tongguocr.recognise.assign import assign_lines, thickness
 from tongguocr.recognise.engine import BlockInput, BlockReading, LineReading, Stop, lines_on_page
 from tongguocr.recognise.guard import Limits, Watch, character_cap
 from tongguocr.recognise.locate import Locating, locate
@@ -189,13 +189,15 @@ class OnnxEngine:
         stop = text.stop or "end"
         kept = text.watch.kept(stop)
         centres = self._centres(picture, text, kept)
-        half = picture.character / 2
         found = [
-            [self._char(char, text, picture, centres, half, block) for char in line.chars]
+            [self._char(char, text, picture, centres) for char in line.chars]
             for line in self.codec.decode(text.watch.tokens[:kept])
         ]
-        lines, surplus = assign_lines(found, lines_on_page(block))
-        return BlockReading(lines, surplus, stop)
+        given = lines_on_page(block)
+        lines, surplus = assign_lines(found, given)
+        region = block.crop.region
+        fitted = tuple(fit_boxes(line, reading, region) for line, reading in zip(given, lines, strict=True))
+        return BlockReading(fitted, surplus, stop)
 
     def _centres(self, picture: Prepared, text: Written, kept: int) -> list[Point]:
         stride = self.weights.stride
@@ -215,21 +217,10 @@ class OnnxEngine:
             )
         ]
 
-    def _char(
-        self,
-        char: DecodedChar,
-        text: Written,
-        picture: Prepared,
-        centres: Sequence[Point],
-        half: float,
-        block: BlockInput,
-    ) -> Char:
-        """A character's box is its centre and the block's character size, inside the block's region."""
-        first = char.positions[0]
-        x, y = centres[first]
+    def _char(self, char: DecodedChar, text: Written, picture: Prepared, centres: Sequence[Point]) -> Char:
+        """The character with a square of the block's character size around its centre."""
+        (x, y), half = centres[char.positions[0]], picture.character / 2
         box: Box = (*picture.to_page((x - half, y - half)), *picture.to_page((x + half, y + half)))
-        x0, y0, x1, y1 = block.crop.region
-        box = _shift(clip(_shift(box, -x0, -y0), x1 - x0, y1 - y0), x0, y0)
         confidence = float(np.prod([text.candidates[k][1][0] for k in char.positions]))
         return Char(char.text, box, confidence, self._others(text, char))
 
@@ -290,8 +281,25 @@ def _padded(values: Floats, length: int, axis: int, fill: np.float32 = np.float3
     return np.concatenate([values, np.full(shape, fill, np.float32)], axis)
 
 
-def _shift(box: Box, dx: float, dy: float) -> Box:
-    return (box[0] + dx, box[1] + dy, box[2] + dx, box[3] + dy)
+def fit_boxes(line: Line, reading: LineReading, region: Box) -> LineReading:
+    """The reading with boxes as thick as its line and as long as its pitch, each around its old centre."""
+    if not reading.chars:
+        return reading
+    across = thickness(line)
+    along = height(line.box) if line.is_vertical else width(line.box)
+    pitch = min(max(along / len(reading.chars), 0.5 * across), across)
+    size = (across, pitch) if line.is_vertical else (pitch, across)
+    chars = tuple(replace(char, box=_around(centre(char.box), size, region)) for char in reading.chars)
+    return replace(reading, chars=chars)
+
+
+def _around(at: Point, size: Point, region: Box) -> Box:
+    """A box of about this size with exactly this centre; near the region's edge it is smaller."""
+    (x, y), (wide, high) = at, size
+    x, y = min(max(x, region[0]), region[2]), min(max(y, region[1]), region[3])
+    half_x = max(min(wide / 2, x - region[0], region[2] - x), 0.5)
+    half_y = max(min(high / 2, y - region[1], region[3] - y), 0.5)
+    return (x - half_x, y - half_y, x + half_x, y + half_y)
 
 
 def _session(model: bytes, path: Path, threads: int) -> InferenceSession:

@@ -75,9 +75,9 @@ def _chars(text: str, words: Any, score: float) -> list[tuple[str, float, float]
     """Each character, its middle as a share of the line's length, and its confidence."""
     places = [at for group in words.word_cols for at in group] if words is not None else []
     letters = [char for group in words.words for char in group] if words is not None else []
-    if "".join(letters) != text.replace(" ", "") or not words.line_txt_len:
-        step = 1 / max(len(text), 1)
-        return [(char, (k + 0.5) * step, float(score)) for k, char in enumerate(text)]
+    written = [char for char in text if not char.isspace()]
+    if words is None or letters != written or not words.line_txt_len:
+        return [(char, (k + 0.5) / len(written), float(score)) for k, char in enumerate(written)]
     kept = [confidence for char, confidence in zip(text, words.confs, strict=False) if not char.isspace()]
     ends = [min(max((at + 0.5) / words.line_txt_len, 0.0), 1.0) for at in places]
     return [(char, at, float(value)) for char, at, value in zip(letters, ends, kept, strict=True)]

@@ -7,17 +7,16 @@ block uses the full resolution available.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from tongguocr.blocks.cues import LOOSEST_PITCH
-from tongguocr.geometry import Box, Point, clip, height, width
-from tongguocr.page import Line, Pixels
+from tongguocr.geometry import Box, Point, clip
+from tongguocr.page import Pixels
 from tongguocr.recognise.engine import BlockInput
+from tongguocr.recognise.pitch import character_size
 
 Picture = NDArray[np.float32]
 
@@ -61,8 +60,9 @@ def prepare(block: BlockInput, scaling: Scaling = Scaling()) -> Prepared:
     """The block's region, grey and scaled."""
     crop = block.crop
     x0, y0, x1, y1 = _region(crop.to_canvas(crop.region), crop.pixels)
-    grey = to_grey(crop.pixels[y0:y1, x0:x1])
-    size = character_size(block.lines) or scaling.character
+    canvas = to_grey(crop.pixels)
+    grey = canvas[y0:y1, x0:x1]
+    size = character_size(canvas, block.lines) or scaling.character
     scale = min(scaling.character / size, scaling.most, scaling.longest / max(grey.shape))
     high, wide = (min(max(round(side * scale), 1), scaling.longest) for side in grey.shape)
     small = np.asarray(Image.fromarray(grey).resize((wide, high), Image.Resampling.BICUBIC), np.float32) / 255
@@ -86,31 +86,6 @@ def to_grey(pixels: Pixels) -> Pixels:
     return (
         np.ascontiguousarray(pixels) if pixels.ndim == 2 else np.asarray(Image.fromarray(pixels).convert("L"))
     )
-
-
-def character_size(lines: Sequence[Line]) -> float | None:
-    """The height of the block's characters: the median over characters, so that most are seen well.
-
-    A line's own is its thickness; where its text is known, its pitch, by the rule of block construction.
-    """
-    sizes = np.array([_line_size(line) for line in lines])
-    if not len(sizes):
-        return None
-    counts = np.array([max(_extent(line)[1] / size, 1.0) for line, size in zip(lines, sizes, strict=True)])
-    order = np.argsort(sizes, kind="stable")
-    half = np.searchsorted(np.cumsum(counts[order]), counts.sum() / 2)
-    return float(sizes[order[min(half, len(sizes) - 1)]])
-
-
-def _line_size(line: Line) -> float:
-    across, along = _extent(line)
-    return max(min(along / len(line.text), LOOSEST_PITCH * across) if line.text else across, 1.0)
-
-
-def _extent(line: Line) -> tuple[float, float]:
-    """Across and along the line's direction."""
-    sides = (width(line.box), height(line.box))
-    return sides if line.is_vertical else (sides[1], sides[0])
 
 
 def _region(box: Box, pixels: Pixels) -> tuple[int, int, int, int]:
