@@ -63,6 +63,15 @@ def _parser() -> argparse.ArgumentParser:
     synth.add_argument("--workers", type=int, metavar="N", help="processes (default: one a core)")
     synth.set_defaults(run=_synth)
 
+    data = commands.add_parser("train-data", help="gather what a training run reads into one folder")
+    data.add_argument("--fonts", type=Path, required=True, metavar="DIR", help="see docs/fonts.md")
+    data.add_argument("--text", type=Path, required=True, metavar="FILE", help="text or real columns")
+    data.add_argument("--counts", type=Path, required=True, metavar="TSV", help="how often characters occur")
+    data.add_argument("--lines", type=Path, metavar="TSV", help="line images: archive, member, text")
+    data.add_argument("--min-count", type=int, default=20, metavar="N", help="rarer ones go out as bytes")
+    data.add_argument("--out", type=Path, required=True, metavar="DIR")
+    data.set_defaults(run=_train_data)
+
     train = commands.add_parser("train", help="train the small recogniser: one stage")
     train.add_argument("stage", type=Path, metavar="STAGE.toml")
     train.add_argument("--data", type=Path, required=True, metavar="DIR", help="see docs/training.md")
@@ -134,11 +143,25 @@ def _synth(args: argparse.Namespace) -> None:
     make_with_progress(make_order(vars(args)))
 
 
+def _torch_or_sentence() -> None:
+    from importlib.util import find_spec
+
+    if find_spec("torch") is None:
+        raise MissingExtraError("Training", "train")
+
+
+def _train_data(args: argparse.Namespace) -> None:
+    _torch_or_sentence()
+    from tongguocr.train.gather import gather_data
+
+    for sentence in gather_data(args.out, args.fonts, args.text, args.counts, args.lines, args.min_count):
+        print(sentence)
+
+
 def _train(args: argparse.Namespace) -> None:
-    try:
-        import torch
-    except ImportError:
-        raise MissingExtraError("Training", "train") from None
+    _torch_or_sentence()
+    import torch
+
     from tongguocr.train.feed import load_data
     from tongguocr.train.loop import train
     from tongguocr.train.stage import load_stage

@@ -112,7 +112,7 @@ def load(path: Path) -> tuple[ModelSize, dict[str, Tensor]]:
     try:
         saved = torch.load(path, map_location="cpu", weights_only=True)
         return ModelSize(**saved["size"]), {name: value.float() for name, value in saved["state"].items()}
-    except (OSError, RuntimeError, KeyError, TypeError, ValueError) as error:
+    except Exception as error:  # a damaged file fails in the unpickler in any way it likes
         raise InputError(f"{path}: these are not weights of the recogniser ({error}).") from None
 
 

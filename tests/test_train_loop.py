@@ -1,0 +1,191 @@
+"""A tiny run on the CPU, from fonts and text to a checkpoint, by the commands a user types."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from tiny_fonts import make_font, many
+
+from tongguocr.errors import InputError
+from tongguocr.tokens.codec import Codec
+from tongguocr.train.blocks import Canvas, Recipe
+from tongguocr.train.feed import load_data
+from tongguocr.train.loop import IGNORED, Run, at_places, corrupt, load
+from tongguocr.train.model import ModelSize, Recogniser
+from tongguocr.train.stage import load_stage
+
+CHARS = "天地玄黃宇宙洪荒日月盈昃辰宿列張寒來暑往"
+STAGE = """
+[run]
+minutes = 0.12
+warm_up = 5
+judge_every = 60.0
+workers = 1
+compile = false
+[recipe]
+canvases = [[160, 96, 4], [96, 96, 4]]
+size = [18.0, 24.0]
+small = [14.0, 18.0]
+longest = 60
+most_columns = 3
+[model]
+width = 32
+heads = 2
+encoder_layers = 1
+decoder_layers = 1
+feed_forward = 32
+stem = [4, 8, 16]
+"""
+
+
+def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "tongguocr.cli", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two faces, one of them held out, and the data of a run."""
+    root = tmp_path_factory.mktemp("train")
+    (root / "fonts").mkdir()
+    make_font(root / "fonts" / "one.ttf", many(CHARS))
+    make_font(root / "fonts" / "cwming.ttf", many(CHARS))
+    (root / "text.txt").write_text(CHARS * 60, encoding="utf-8")
+    rows = "".join(f"{char}\t{100 - k}\n" for k, char in enumerate(CHARS))
+    (root / "counts.tsv").write_text("char\ttotal\n" + rows, encoding="utf-8")
+    (root / "stage.toml").write_text(STAGE, encoding="utf-8")
+    sources = ("--fonts", root / "fonts", "--text", root / "text.txt", "--counts", root / "counts.tsv")
+    result = run("train-data", *sources, "--out", root / "data")
+    assert result.returncode == 0, result.stderr
+    assert "20 characters, 2 faces; 0 cannot be drawn" in result.stdout
+    return root
+
+
+def test_a_run_leaves_a_log_and_weights_that_load(folder: Path) -> None:
+    result = run(
+        "train", folder / "stage.toml", "--data", folder / "data", "--out", folder / "out", "--device", "cpu"
+    )
+    assert result.returncode == 0, result.stderr
+    records = [json.loads(line) for line in (folder / "out" / "log.jsonl").read_text().splitlines()]
+    assert records[-1]["AR"] <= 1 and records[-2]["step"] > 5
+    first = np.log(303)
+    assert records[-2]["loss"] < first, "it should at least have learned which tokens occur"
+    size, state = load(folder / "out" / "model.pt")
+    Recogniser(size).load_state_dict(state)
+    on = run(
+        *("train", folder / "stage.toml", "--data", folder / "data", "--out", folder / "more"),
+        *("--device", "cpu", "--start", folder / "out" / "model.pt"),
+    )
+    assert on.returncode == 0, on.stderr
+
+
+def test_blocks_fit_their_canvases_and_say_what_they_show(folder: Path) -> None:
+    data = load_data(folder / "data")
+    recipe = Recipe(
+        canvases=(Canvas(160, 96, 3), Canvas(96, 96, 3)), size=(18, 24), small=(14, 18), longest=60
+    )
+    batches = data.maker(5, recipe).batches()
+    again = data.maker(5, recipe).batches()
+    for _ in range(4):
+        work, same = next(batches), next(again)
+        assert torch.equal(work.tokens, same.tokens) and work.seed == same.seed
+        assert (work.batch.height, work.batch.width) == (work.canvas.height, work.canvas.width)
+        assert len(work.characters) == len(work.batch.boxes)
+        start = 0
+        for row, block in zip(work.tokens.tolist(), range(3), strict=True):
+            count = int((work.batch.of_block == block).sum())
+            text = "".join(line.text for line in data.codec.decode(row))
+            shown = "".join(data.codec.tokens[k] for k in work.characters[start : start + count].tolist())
+            assert text == shown and text
+            start += count
+
+
+def test_held_out_blocks_use_the_held_out_face(folder: Path) -> None:
+    data = load_data(folder / "data")
+    keys = [face.key for face in data.atlas.faces]
+    for held_out, key in ((True, "cwTeXMing"), (False, "one")):
+        maker = data.maker(1, Recipe(), held_out)
+        assert {keys[maker.fonts.pick(maker.rng, held_out)] for _ in range(5)} == {key}
+
+
+def test_features_between_places() -> None:
+    """A feature map that grows with x and y gives back the point it is asked at."""
+    y, x = torch.meshgrid(torch.arange(4.0) * 16 + 8, torch.arange(3.0) * 16 + 8, indexing="ij")
+    features = torch.stack([x, y], -1).reshape(1, 12, 2).repeat(2, 1, 1)
+    features[1] += 100
+    points = torch.tensor([[20.0, 30.0], [8.0, 8.0], [40.0, 56.0], [-3.0, 5.0]])
+    found, seen = at_places(features, points, torch.tensor([0, 0, 1, 0]), 64, 48)
+    assert found[:2].tolist() == [[20.0, 30.0], [8.0, 8.0]]
+    assert found[2].tolist() == [140.0, 156.0]
+    assert seen.tolist() == [True, True, True, False]
+
+
+def test_corruption_spares_the_start() -> None:
+    tokens = torch.full((50, 40), 7)
+    changed = corrupt(tokens, 0.5, 1000)
+    assert (changed[:, 0] == 7).all()
+    assert 0.4 < float((changed[:, 1:] != 7).float().mean()) < 0.6
+
+
+def test_the_rate_warms_up_stays_and_falls() -> None:
+    run_ = Run(minutes=1, learning_rate=1.0, warm_up=10, flat=0.5)
+    assert run_.rate(0, 0.0) == pytest.approx(0.1)
+    assert run_.rate(99, 0.4) == 1.0
+    assert run_.rate(99, 0.75) == pytest.approx(0.51)
+    assert run_.rate(99, 1.0) == pytest.approx(0.02)
+
+
+def test_reading_step_by_step_equals_reading_at_once() -> None:
+    torch.manual_seed(0)
+    model = Recogniser(ModelSize(300, width=32, heads=2, encoder_layers=1, decoder_layers=2, stem=(4, 8, 16)))
+    with torch.no_grad():
+        seen = model.look(model.encode(torch.rand(2, 1, 64, 48)))
+        tokens = torch.randint(0, 300, (2, 9))
+        whole, _ = model.decode(tokens, seen)
+        past, steps = None, []
+        for k in range(9):
+            state, past = model.decode(tokens[:, k : k + 1], seen, past)
+            steps.append(state)
+    assert torch.allclose(torch.cat(steps, 1), whole, atol=1e-5)
+
+
+def test_the_default_model_is_within_its_size() -> None:
+    count = sum(p.numel() for p in Recogniser(ModelSize(19_300)).parameters())
+    assert count < 28_000_000
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[run]\nminuts = 3", "has no setting minuts"),
+        ("[train]", "not train"),
+        ("[run", "not a stage file"),
+        ("[recipe]\nreal = 0.1", "is not complete"),
+    ],
+)
+def test_stage_files_with_mistakes(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "stage.toml").write_text(text)
+    with pytest.raises(InputError, match=said):
+        load_stage(tmp_path / "stage.toml", 100)
+
+
+def test_shipped_stage_loads() -> None:
+    import tongguocr.train
+
+    stage = load_stage(Path(tongguocr.train.__file__).parent / "stages" / "0.toml", 300)
+    assert stage.size.tokens == 300 and stage.run.minutes == 24
+
+
+def test_bad_weights_and_missing_data(tmp_path: Path) -> None:
+    (tmp_path / "x.pt").write_bytes(b"junk")
+    with pytest.raises(InputError, match="these are not weights"):
+        load(tmp_path / "x.pt")
+    with pytest.raises(InputError, match="no text"):
+        load_data(tmp_path)
+    assert IGNORED < 0 and Codec.pad == 0, "losses leave out token 0"

@@ -1,0 +1,54 @@
+"""Everything a training run reads, in one folder: fonts, text, counts and line images in, files out.
+
+The folder holds atlas.npz (with its parts), codec.json, counts.tsv, text.txt or text.txt.xz, and, where line
+images are given, lines.npz and held_out.npz, the pages that training must not see. It can be carried to a
+machine that has no fonts. The codec's characters are mined as `tongguocr vocab` mines them.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from tongguocr.errors import InputError
+from tongguocr.files import write_bytes
+from tongguocr.synth.atlas import build_atlas, save_atlas
+from tongguocr.synth.fonts import load_fonts
+from tongguocr.synth.real_ink import LineImage, gather, is_history, read_lines, save_lines, split
+from tongguocr.synth.text import load_text
+from tongguocr.tokens.codec import make_codec
+from tongguocr.tokens.vocab import mine
+
+
+def gather_data(
+    out: Path, fonts: Path, text: Path, counts: Path, lines: Path | None = None, min_count: int = 20
+) -> list[str]:
+    """Fill the folder; returns what to tell the user, one sentence each."""
+    load_text(text)
+    found = {char: count for char, count in mine([counts]).items() if count >= min_count}
+    if not found:
+        raise InputError(f"{counts}: no character occurs {min_count} times.")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{out}: the folder cannot be made ({error.strerror}).") from None
+    chars = sorted(found, key=lambda char: (-found[char], char))
+    make_codec(chars).save(out / "codec.json")
+    write_bytes("".join(f"{char}\t{found[char]}\n" for char in chars).encode(), out / "counts.tsv")
+    shutil.copyfile(text, out / ("text.txt.xz" if text.suffix == ".xz" else "text.txt"))
+    book = load_fonts(fonts)
+    save_atlas(build_atlas(book, chars), out / "atlas.npz")
+    missing = book.missing(chars)
+    drawn = f"{len(missing)} cannot be drawn: {''.join(missing[:40])}"
+    said = [f"{len(chars)} characters, {len(book.faces)} faces; {drawn}"]
+    return [*said, _gather_lines(lines, out)] if lines is not None else said
+
+
+def _gather_lines(table: Path, out: Path) -> str:
+    """Line images of classical Chinese, told from other languages' by the book they are from."""
+    train, test = list[LineImage](), list[LineImage]()
+    for line in read_lines(table, is_history):
+        (train if split(line.name) == "train" else test).append(line)
+    save_lines(gather(train), out / "lines.npz")
+    save_lines(gather(test), out / "held_out.npz")
+    return f"{len(train)} line images to train on, {len(test)} held out by book page."
