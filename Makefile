@@ -5,12 +5,17 @@ BIN := $(VENV)/bin
 
 .PHONY: demo test clean
 
-$(VENV)/.installed: pyproject.toml
+# The demo needs the package alone; the tests need torch and the checkers too.
+$(VENV)/.package: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --editable .
+	touch $@
+
+$(VENV)/.installed: $(VENV)/.package
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	touch $@
 
-demo: $(VENV)/.installed
+demo: $(VENV)/.package
 	@mkdir -p out
 	$(BIN)/tongguocr blocks examples/page.json -o out/blocks.json --picture out/blocks.png
 
