@@ -23,14 +23,14 @@ from statistics import fmean
 from rich.console import Console
 from rich.table import Table
 
-from tongguocr.blocks import cut_blocks
 from tongguocr.errors import InputError
 from tongguocr.evaluate.protocols import PROTOCOLS, score_lines
 from tongguocr.files import decode_utf8, read_bytes
 from tongguocr.formats import read_page
 from tongguocr.geometry import make_box
 from tongguocr.page import Line, Page, guess_direction
-from tongguocr.recognise import ENGINES, SHIPPED, Engine, fill_page, make_inputs, open_engine
+from tongguocr.pipeline import read_lines
+from tongguocr.recognise import ENGINES, SHIPPED, Engine, open_engine
 from tongguocr.sources import find_image, load_pixels
 
 BRACKETS = str.maketrans("", "", "（）")
@@ -78,21 +78,9 @@ def load_dev(path: Path, folder: Path) -> Iterator[Page]:
         raise InputError(f"{path}: this is not a list of pages with image and lines ({error!r}).") from None
 
 
-def bare(page: Page) -> Page:
-    """The page as layout would give it: lines without any text."""
-    lines = tuple(replace(line, text="", chars=(), confidence=None) for line in page.lines)
-    return replace(page, lines=lines)
-
-
-def read(page: Page, engine: Engine) -> Page:
-    """Blocks, crops, text."""
-    blocks = cut_blocks(page)
-    return fill_page(page, blocks, engine.read(make_inputs(page, blocks)))
-
-
 def score(page: Page, engine: Engine) -> Score:
     start = time.perf_counter()
-    result = read(bare(page), engine)
+    result = read_lines(page, engine)
     seconds = time.perf_counter() - start
     found, wanted = ([line.text for line in p.lines] for p in (result, page))
     plain, folded = (score_lines(found, wanted, PROTOCOLS["strict"], folded=f) for f in (False, True))
@@ -154,10 +142,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         start = time.perf_counter()
         engine = open_engine(name, chosen.weights, chosen.threads)
         console.print(f"{name}: loaded in {time.perf_counter() - start:.2f} s")
-        read(bare(pages[0]), engine)
+        read_lines(pages[0], engine)
         results[name] = [score(page, engine) for page in pages]
         for page in pages if chosen.text else ():
-            for line, wanted in zip(read(bare(page), engine).lines, page.lines, strict=False):
+            for line, wanted in zip(read_lines(page, engine).lines, page.lines, strict=False):
                 console.print(f"{page.image} {line.id} {wanted.text}\n    {line.text}", highlight=False)
     console.print(tabulate(results))
 

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 from recognise_pages import FakeEngine, make_page, read_as
 
-from bench.recogniser import bare, load_dev, load_folder, mean, score
+from bench.recogniser import load_dev, load_folder, mean, score
 from tongguocr.errors import InputError
 
 
@@ -29,7 +29,6 @@ def test_brackets_of_notes_are_not_on_the_page(tmp_path: Path) -> None:
     (page,) = load_dev(write_dev(tmp_path), tmp_path)
     assert [line.text for line in page.lines] == ["天地玄黃", "宇宙"]
     assert page.pixels is not None and (page.width, page.height) == (240, 280)
-    assert [line.text for line in bare(page).lines] == ["", ""]
 
 
 def test_scores_are_those_of_the_text(tmp_path: Path) -> None:

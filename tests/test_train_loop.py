@@ -40,7 +40,7 @@ heads = 2
 encoder_layers = 1
 decoder_layers = 1
 feed_forward = 32
-stem = [4, 8, 16]
+stem = [8, 16]
 """
 
 
@@ -67,7 +67,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def test_a_run_leaves_a_log_and_weights_that_load(folder: Path) -> None:
+def test_a_run_leaves_weights_that_load_and_can_be_resumed(folder: Path) -> None:
     result = run(
         "train", folder / "stage.toml", "--data", folder / "data", "--out", folder / "out", "--device", "cpu"
     )
@@ -78,6 +78,21 @@ def test_a_run_leaves_a_log_and_weights_that_load(folder: Path) -> None:
     assert records[-2]["loss"] < first, "it should at least have learned which tokens occur"
     size, state = load(folder / "out" / "model.pt")
     Recogniser(size).load_state_dict(state)
+    longer = STAGE.replace("minutes = 0.12", "minutes = 0.17")
+    (folder / "longer.toml").write_text(longer, encoding="utf-8")
+    resumed = run(
+        *("train", folder / "longer.toml", "--data", folder / "data", "--out", folder / "out"),
+        *("--device", "cpu"),
+    )
+    assert resumed.returncode == 0, resumed.stderr
+    more = [json.loads(line) for line in (folder / "out" / "log.jsonl").read_text().splitlines()]
+    assert more[: len(records)] == records and more[-1]["step"] > records[-1]["step"]
+    (folder / "out" / "resume.pt").write_bytes(b"junk")
+    broken = run(
+        *("train", folder / "longer.toml", "--data", folder / "data", "--out", folder / "out"),
+        *("--device", "cpu"),
+    )
+    assert broken.returncode == 2 and "resume.pt" in broken.stderr
     on = run(
         *("train", folder / "stage.toml", "--data", folder / "data", "--out", folder / "more"),
         *("--device", "cpu", "--start", folder / "out" / "model.pt"),
@@ -143,7 +158,7 @@ def test_the_rate_warms_up_stays_and_falls() -> None:
 
 def test_reading_step_by_step_equals_reading_at_once() -> None:
     torch.manual_seed(0)
-    model = Recogniser(ModelSize(300, width=32, heads=2, encoder_layers=1, decoder_layers=2, stem=(4, 8, 16)))
+    model = Recogniser(ModelSize(300, width=32, heads=2, encoder_layers=1, decoder_layers=2, stem=(8, 16)))
     with torch.no_grad():
         seen = model.look(model.encode(torch.rand(2, 1, 64, 48)))
         tokens = torch.randint(0, 300, (2, 9))

@@ -21,7 +21,7 @@ SIZE = ModelSize(
     encoder_layers=1,
     decoder_layers=2,
     feed_forward=64,
-    stem=(8, 8, 16),
+    stem=(8, 16),
     stem_blocks=1,
 )
 

@@ -25,6 +25,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"tongguocr {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
 
+    read = commands.add_parser("read", help="read a page whose lines are known")
+    read.add_argument("image", type=Path, metavar="IMAGE")
+    read.add_argument("--lines", type=Path, required=True, metavar="FILE", help="our JSON, PAGE XML or ALTO")
+    read.add_argument("-o", "--output", type=Path, metavar="OUT", help=".txt, .json, .xml (PAGE), .alto.xml")
+    read.add_argument("--engine", metavar="NAME", help="rapidocr, tongguocr (default: what reads best)")
+    read.add_argument("--weights", type=Path, metavar="DIR", help="exported weights of the engine tongguocr")
+    read.set_defaults(run=_read)
+
     blocks = commands.add_parser("blocks", help="cut a page with known lines into recognition blocks")
     blocks.add_argument("page", type=Path, metavar="PAGE", help="our JSON, PAGE XML or ALTO")
     blocks.add_argument("-o", "--output", type=Path, required=True, metavar="BLOCKS.json")
@@ -82,6 +90,27 @@ def _parser() -> argparse.ArgumentParser:
     )
     train.set_defaults(run=_train)
     return parser
+
+
+def _read(args: argparse.Namespace) -> None:
+    from tongguocr.formats import read_page, write_page
+    from tongguocr.pipeline import DEFAULT_ENGINE, read_lines
+    from tongguocr.recognise import SHIPPED, open_engine
+    from tongguocr.sources import load_pixels
+
+    page, pixels = read_page(args.lines), load_pixels(args.image)
+    if (page.width, page.height) not in ((0, 0), pixels.shape[1::-1]):
+        raise InputError(
+            f"{args.lines}: its lines are for an image of {page.width} x {page.height} pixels,"
+            f" and {args.image} has {pixels.shape[1]} x {pixels.shape[0]}."
+        )
+    size = {"width": pixels.shape[1], "height": pixels.shape[0]}
+    engine = open_engine(args.engine or DEFAULT_ENGINE, args.weights or SHIPPED)
+    result = read_lines(replace(page, image=args.image.name, pixels=pixels, **size), engine)
+    if args.output:
+        write_page(result, args.output)
+    else:
+        print(result.text)
 
 
 def _blocks(args: argparse.Namespace) -> None:

@@ -58,12 +58,14 @@ class Style:
 def draw_style(rng: np.random.Generator, fonts: FontBook, held_out: bool, pitch: float) -> Style:
     """One book's habits."""
     column = pitch * rng.uniform(1.15, 1.7)
+    # Most books are near square; where wood was dear, characters were cut flat and wide and set close.
+    wide = rng.uniform(0.82, 1.2) if rng.random() < 0.75 else rng.uniform(1.2, 1.5)
     return Style(
         face=fonts.pick(rng, held_out),
         pitch=pitch,
         column=column,
-        high=rng.uniform(0.84, 1.06),
-        wide=min(rng.uniform(0.85, 1.2), 0.98 * column / pitch),
+        high=rng.uniform(0.84, 1.08),
+        wide=min(wide, 0.98 * column / pitch),
         note_wide=rng.uniform(0.8, 0.98),
         note_high=rng.uniform(0.72, 1.0),
         note_pitch=float(rng.choice([1.0, 1.0, 0.85, 0.7])),

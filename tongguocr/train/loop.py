@@ -74,10 +74,21 @@ class Painter:
         return shown.images.float() / 255, shown.points, shown.of_block
 
 
-def train(data: Data, run: Run, size: ModelSize, out: Path, start: Path | None, device: torch.device) -> None:
-    """Train until the time is up; `out` gets log.jsonl and model.pt, the newest weights in half precision.
+@dataclass(slots=True)
+class Progress:
+    """How far a run has come: what an interrupted one goes on from, with its model and optimiser."""
 
-    Workers are started first: they are forked, which a process that has touched a GPU must not be.
+    step: int = 0
+    minutes: float = 0.0
+    best: float = -math.inf
+    """The best AR of a validation so far."""
+
+
+def train(data: Data, run: Run, size: ModelSize, out: Path, start: Path | None, device: torch.device) -> None:
+    """Train until the time is up; `out` gets log.jsonl, model.pt (the best weights) and resume.pt.
+
+    If `out` has a resume.pt, the run goes on where that one was left. Workers are started first: they are
+    forked, which a process that has touched a GPU must not be.
     """
     feed = Feed(data, run.recipe, run.workers, run.seed * 1000)
     out.mkdir(parents=True, exist_ok=True)
@@ -85,19 +96,51 @@ def train(data: Data, run: Run, size: ModelSize, out: Path, start: Path | None, 
     if start is not None:
         model.load_state_dict(load(start)[1])
     model.stem.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    optimiser = torch.optim.AdamW(
+        model.parameters(),
+        lr=run.learning_rate,
+        betas=run.betas,
+        weight_decay=run.weight_decay,
+        fused=device.type == "cuda",
+    )
+    progress = resume(out / "resume.pt", model, optimiser)
     if run.compile:
         for layer in [*model.encoder, *model.decoder]:
             layer.compile(dynamic=True)
     store = LineStore.load(data.lines, device) if data.lines is not None else None
     painter = Painter(GlyphAtlas.load(data.atlas, device), store)
     judge = Judge.prepare(data, run.recipe, painter.atlas, device)
+    batches = feed.batches(device, painter.paint)
     with (out / "log.jsonl").open("a", encoding="utf-8") as log:
-        for record in _steps(model, run, feed.batches(device, painter.paint), judge, data.codec.bos, device):
+        for record in _steps(model, optimiser, progress, run, batches, judge, data.codec.bos, device):
             log.write(json.dumps(record) + "\n")
             log.flush()
             if "AR" in record:
-                save(model, size, out / "model.pt")
+                if record["AR"] >= progress.best:
+                    progress.best = record["AR"]
+                    save(model, size, out / "model.pt")
+                keep(out / "resume.pt", model, optimiser, progress)
     feed.stop()
+
+
+def keep(path: Path, model: Recogniser, optimiser: torch.optim.Optimizer, progress: Progress) -> None:
+    """All that an interrupted run needs, whole or not at all."""
+    state = {"model": model.state_dict(), "optimiser": optimiser.state_dict(), "progress": asdict(progress)}
+    torch.save(state, path.with_suffix(".tmp"))
+    path.with_suffix(".tmp").replace(path)
+
+
+def resume(path: Path, model: Recogniser, optimiser: torch.optim.Optimizer) -> Progress:
+    """Take up what `keep` wrote; without such a file, the beginning."""
+    if not path.exists():
+        return Progress()
+    try:
+        state = torch.load(path, weights_only=True)
+        model.load_state_dict(state["model"])
+        optimiser.load_state_dict(state["optimiser"])
+        return Progress(**state["progress"])
+    except Exception as error:  # a damaged file fails in the unpickler in any way it likes
+        raise InputError(f"{path}: the run cannot go on from this file ({error}).") from None
 
 
 def save(model: Recogniser, size: ModelSize, path: Path) -> None:
@@ -118,6 +161,8 @@ def load(path: Path) -> tuple[ModelSize, dict[str, Tensor]]:
 
 def _steps(
     model: Recogniser,
+    optimiser: torch.optim.Optimizer,
+    progress: Progress,
     run: Run,
     batches: Iterator[tuple[Work, Painted]],
     judge: Judge,
@@ -125,16 +170,12 @@ def _steps(
     device: torch.device,
 ) -> Iterator[dict[str, float]]:
     """The loop itself; yields a record now and then, and one with AR after each validation."""
-    fused = device.type == "cuda"
-    optimiser = torch.optim.AdamW(
-        model.parameters(), lr=run.learning_rate, betas=run.betas, weight_decay=run.weight_decay, fused=fused
-    )
-    begun = judged = time.monotonic()
-    step = blocks = 0
+    judged = begun = time.monotonic()
+    earlier, blocks = progress.minutes, 0
     while True:
-        passed = (time.monotonic() - begun) / (60 * run.minutes)
+        passed = progress.minutes / run.minutes
         for group in optimiser.param_groups:
-            group["lr"] = run.rate(step, min(passed, 1.0))
+            group["lr"] = run.rate(progress.step, min(passed, 1.0))
         work, painted = next(batches)
         text, dense, right = losses(model, work, painted, run, bos, device)
         loss = text + run.dense[int(passed >= 0.5)] * dense
@@ -142,22 +183,24 @@ def _steps(
         torch.autograd.backward(loss)
         torch.nn.utils.clip_grad_norm_(model.parameters(), run.clip)
         optimiser.step()
-        step, blocks = step + 1, blocks + work.canvas.blocks
-        minutes = (time.monotonic() - begun) / 60
-        if step % 100 == 0 or passed >= 1:
+        now = time.monotonic()
+        progress.step, progress.minutes = progress.step + 1, earlier + (now - begun) / 60
+        blocks += work.canvas.blocks
+        over = progress.minutes >= run.minutes
+        if progress.step % 100 == 0 or over:
             yield {
-                "step": step,
-                "minutes": round(minutes, 2),
+                "step": progress.step,
+                "minutes": round(progress.minutes, 2),
                 "loss": round(float(text.detach()), 4),
                 "dense": round(float(dense.detach()), 4),
                 "accuracy": round(float(right), 4),
                 "rate": optimiser.param_groups[0]["lr"],
-                "blocks a second": round(blocks / (60 * minutes)),
+                "blocks a second": round(blocks / (now - begun)),
             }
-        if passed >= 1 or time.monotonic() - judged > 60 * run.judge_every:
-            yield {"step": step, "minutes": round(minutes, 2), **judge.score(model)}
+        if over or now - judged > 60 * run.judge_every:
+            yield {"step": progress.step, "minutes": round(progress.minutes, 2), **judge.score(model)}
             judged = time.monotonic()
-        if passed >= 1:
+        if over:
             return
 
 

@@ -35,7 +35,8 @@ class ModelSize:
     encoder_layers: int = 6
     decoder_layers: int = 3
     feed_forward: int = 768
-    stem: tuple[int, int, int] = (48, 96, 192)
+    stem: tuple[int, int] = (96, 192)
+    """Channels at a quarter and an eighth of the resolution."""
     stem_blocks: int = 2
 
 
@@ -143,16 +144,15 @@ class Recogniser(nn.Module):
     def __init__(self, size: ModelSize) -> None:
         super().__init__()
         self.size = size
-        a, b, c = size.stem
+        quarter, eighth = size.stem
+        # Straight to a quarter: features at half the resolution are most of a stem's memory traffic.
         self.stem = nn.Sequential(
-            nn.Conv2d(1, a, 3, 2, 1),
+            nn.Conv2d(1, quarter, 7, 4, 3),
             nn.GELU(),
-            nn.Conv2d(a, b, 3, 2, 1),
+            nn.Conv2d(quarter, eighth, 3, 2, 1),
+            *(ConvBlock(eighth) for _ in range(size.stem_blocks)),
             nn.GELU(),
-            nn.Conv2d(b, c, 3, 2, 1),
-            *(ConvBlock(c) for _ in range(size.stem_blocks)),
-            nn.GELU(),
-            nn.Conv2d(c, size.width, 3, 2, 1),
+            nn.Conv2d(eighth, size.width, 3, 2, 1),
         )
         self.encoder = nn.ModuleList(EncoderLayer(size) for _ in range(size.encoder_layers))
         self.after_encoder = RMSNorm(size.width)
