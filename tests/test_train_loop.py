@@ -10,14 +10,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from tiny_fonts import make_font, many
 
 from tongguocr.errors import InputError
+from tongguocr.formats import write_page
+from tongguocr.page import Line, Page
 from tongguocr.tokens.codec import Codec
 from tongguocr.train.blocks import Canvas, Recipe
 from tongguocr.train.feed import load_data
 from tongguocr.train.loop import IGNORED, Run, at_places, corrupt, load
 from tongguocr.train.model import ModelSize, Recogniser
+from tongguocr.train.plot import read_log
 from tongguocr.train.stage import load_stage
 
 CHARS = "天地玄黃宇宙洪荒日月盈昃辰宿列張寒來暑往"
@@ -78,6 +82,18 @@ def test_a_run_leaves_weights_that_load_and_can_be_resumed(folder: Path) -> None
     assert records[-2]["loss"] < first, "it should at least have learned which tokens occur"
     size, state = load(folder / "out" / "model.pt")
     Recogniser(size).load_state_dict(state)
+    with Image.open(folder / "out" / "log.png") as plot:
+        assert plot.width > 800
+    exported = run(
+        *("export", folder / "out" / "model.pt", "--codec", folder / "data" / "codec.json"),
+        *("-o", folder / "weights"),
+    )
+    assert exported.returncode == 0, exported.stderr
+    image, lines = folder / "page.png", folder / "page.json"
+    Image.effect_noise((200, 300), 60).save(image)
+    write_page(Page("page.png", 200, 300, (Line("a", (120, 20, 160, 280)),)), lines)
+    read = run("read", image, "--lines", lines, "--engine", "tongguocr", "--weights", folder / "weights")
+    assert read.returncode == 0, read.stderr
     longer = STAGE.replace("minutes = 0.12", "minutes = 0.17")
     (folder / "longer.toml").write_text(longer, encoding="utf-8")
     resumed = run(
@@ -195,6 +211,16 @@ def test_shipped_stage_loads() -> None:
 
     stage = load_stage(Path(tongguocr.train.__file__).parent / "stages" / "0.toml", 300)
     assert stage.size.tokens == 300 and stage.run.minutes == 24
+
+
+def test_a_log_that_is_none_gives_one_sentence(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    log.write_text('{"minutes": 1, "loss": 2}\n{"minutes": 2, "lo')
+    assert read_log(log) == [{"minutes": 1, "loss": 2}], "the run may be writing still"
+    for text in ("", "[]\n{}", "nothing\n{}"):
+        log.write_text(text)
+        with pytest.raises(InputError, match=r"log\.jsonl"):
+            read_log(log)
 
 
 def test_bad_weights_and_missing_data(tmp_path: Path) -> None:

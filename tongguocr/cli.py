@@ -10,6 +10,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -89,6 +90,12 @@ def _parser() -> argparse.ArgumentParser:
         "--device", default="auto", metavar="DEVICE", help="cuda, cpu (default: what is there)"
     )
     train.set_defaults(run=_train)
+
+    export = commands.add_parser("export", help="trained weights as the files that reading needs")
+    export.add_argument("model", type=Path, metavar="MODEL.pt")
+    export.add_argument("--codec", type=Path, required=True, metavar="CODEC.json")
+    export.add_argument("-o", "--output", type=Path, required=True, metavar="DIR")
+    export.set_defaults(run=_export)
     return parser
 
 
@@ -173,8 +180,6 @@ def _synth(args: argparse.Namespace) -> None:
 
 
 def _torch_or_sentence() -> None:
-    from importlib.util import find_spec
-
     if find_spec("torch") is None:
         raise MissingExtraError("Training", "train")
 
@@ -200,6 +205,23 @@ def _train(args: argparse.Namespace) -> None:
     found = "cuda" if torch.cuda.is_available() else "cpu"
     device = torch.device(found if args.device == "auto" else args.device)
     train(data, stage.run, stage.size, args.out, args.start, device)
+    if find_spec("matplotlib"):
+        from tongguocr.train.plot import draw_log
+
+        draw_log(args.out / "log.jsonl", args.out / "log.png")
+
+
+def _export(args: argparse.Namespace) -> None:
+    _torch_or_sentence()
+    from tongguocr.tokens.codec import load_codec
+    from tongguocr.train.export import export
+    from tongguocr.train.loop import load
+    from tongguocr.train.model import Recogniser
+
+    size, state = load(args.model)
+    model = Recogniser(size)
+    model.load_state_dict(state)
+    export(model.eval(), load_codec(args.codec), args.output)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -1,0 +1,63 @@
+"""A training run's log as a picture: losses and accuracy over the minutes, AR where it was judged."""
+
+from __future__ import annotations
+
+import json
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from tongguocr.errors import InputError, MissingExtraError
+from tongguocr.files import decode_utf8, read_bytes, write_bytes
+
+LOSSES = ("loss", "dense")
+SHARES = ("accuracy", "AR", "real AR", "transitions", "real transitions")
+
+
+def read_log(path: Path) -> list[dict[str, float]]:
+    """The records of a log.jsonl; a last line that was cut off is left out."""
+    rows = decode_utf8(read_bytes(path), path).splitlines()
+    records = []
+    for number, row in enumerate(rows, start=1):
+        try:
+            record = json.loads(row)
+        except ValueError:
+            if number == len(rows):
+                break
+            raise InputError(f"{path}: line {number} is not a record of a run.") from None
+        if not isinstance(record, dict) or "minutes" not in record:
+            raise InputError(f"{path}: line {number} is not a record of a run.")
+        records.append(record)
+    if not records:
+        raise InputError(f"{path}: the log is empty.")
+    return records
+
+
+def draw_log(log: Path, picture: Path) -> None:
+    """Two plots side by side: losses, and shares from 0 to 1."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtraError("Drawing a plot", "train") from None
+    records = read_log(log)
+    figure = Figure(figsize=(11, 4), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    _draw(left, records, LOSSES)
+    _draw(right, records, SHARES)
+    right.set_ylim(0, 1)
+    left.set_title("loss")
+    right.set_title("share right")
+    encoded = BytesIO()
+    figure.savefig(encoded, format=picture.suffix.removeprefix(".") or "png", dpi=110)
+    write_bytes(encoded.getvalue(), picture)
+
+
+def _draw(axes: Any, records: list[dict[str, float]], names: tuple[str, ...]) -> None:
+    for name in names:
+        points = [(r["minutes"], r[name]) for r in records if name in r]
+        if points:
+            few = len(points) < 20
+            axes.plot(*zip(*points, strict=True), label=name, marker="o" if few else None)
+    axes.set_xlabel("minutes")
+    axes.grid(alpha=0.3)
+    axes.legend()
