@@ -137,6 +137,18 @@ def test_blocks_fit_their_canvases_and_say_what_they_show(folder: Path) -> None:
             start += count
 
 
+def test_blocks_begin_small_and_grow(folder: Path) -> None:
+    data = load_data(folder / "data")
+    canvases = (Canvas(400, 400, 4),)
+    lengths = []
+    for level in (0.0, 1.0):
+        maker = data.maker(3, Recipe(canvases=canvases, size=(14, 16), small=(10, 14), longest=300))
+        maker.level = lambda level=level: level
+        batches = maker.batches()
+        lengths.append(np.mean([(next(batches).tokens != 0).sum(1).float().mean() for _ in range(6)]))
+    assert lengths[0] < 0.6 * lengths[1]
+
+
 def test_held_out_blocks_use_the_held_out_face(folder: Path) -> None:
     data = load_data(folder / "data")
     keys = [face.key for face in data.atlas.faces]

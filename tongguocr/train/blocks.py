@@ -8,7 +8,7 @@ character that the reader asks for, on a canvas close around them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -106,6 +106,8 @@ class BlockMaker:
     lines: Lines | None = None
     frequencies: NDArray[np.float64] | None = None
     """Of the codec's characters, for text by flattened frequency."""
+    level: Callable[[], float] = lambda: 1.0
+    """How hard blocks may be: at 0 a column or two of drawn text, at 1 everything."""
 
     def __post_init__(self) -> None:
         self.rng = np.random.default_rng(self.seed)
@@ -121,7 +123,7 @@ class BlockMaker:
     def batches(self) -> Iterator[Work]:
         """Work without end."""
         while True:
-            if self.lines is not None and self.rng.random() < self.recipe.real:
+            if self.lines is not None and self.rng.random() < self.recipe.real * self.level():
                 yield self._real_batch()
             else:
                 yield self._drawn_batch()
@@ -189,12 +191,14 @@ class BlockMaker:
 
     def _choose(self, page: Page) -> list[range]:
         """Which lines make blocks: the builder's blocks, or runs of columns that keep to their region."""
-        if self.rng.random() < self.recipe.built:
+        level = self.level()
+        if self.rng.random() < self.recipe.built * level:
             return [range(block.start, block.stop) for block in cut_blocks(page)]
         cues = measure(page)
         chosen, start = [], 0
+        widest = max(round(level * self.recipe.most_columns), 2)
         while start < len(page.lines):
-            most = int(self.rng.integers(1, self.recipe.most_columns + 1))
+            most = int(self.rng.integers(1, widest + 1))
             stop = start + 1
             while stop < len(page.lines) and cues.column[stop] - cues.column[start] < most:
                 if cues.overlap[stop] < 0.2 or cues.gap[stop] > 0.1:

@@ -99,9 +99,13 @@ class Feed:
     def __init__(self, data: Data, recipe: Recipe, workers: int, seed: int) -> None:
         context = multiprocessing.get_context("fork")
         self.made: Any = context.Queue(max(2 * workers, 4))
+        self.level = context.Value("d", 1.0, lock=False)
+        """How hard new blocks are; the loop may set it while workers run."""
         self.ready: queue.Queue[tuple[Work, Painted, torch.cuda.Event | None]] = queue.Queue(AHEAD)
         self.processes = [
-            context.Process(target=_produce, args=(data, recipe, seed + k, self.made), daemon=True)
+            context.Process(
+                target=_produce, args=(data, recipe, seed + k, self.made, self.level), daemon=True
+            )
             for k in range(workers)
         ]
         for process in self.processes:
@@ -144,7 +148,9 @@ def to_device(work: Work, device: torch.device) -> Work:
     )
 
 
-def _produce(data: Data, recipe: Recipe, seed: int, out: Any) -> None:
+def _produce(data: Data, recipe: Recipe, seed: int, out: Any, level: Any) -> None:
     torch.set_num_threads(1)
-    for work in data.maker(seed, recipe).batches():
+    maker = data.maker(seed, recipe)
+    maker.level = lambda: float(level.value)
+    for work in maker.batches():
         out.put(pickle.dumps(work, protocol=pickle.HIGHEST_PROTOCOL))

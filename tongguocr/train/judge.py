@@ -22,8 +22,10 @@ from tongguocr.train.blocks import BlockMaker, Recipe, Work
 from tongguocr.train.feed import Data, to_device
 from tongguocr.train.model import Cache, Recogniser
 
-BLOCKS = 48
+BLOCKS = 32
 """Blocks of each canvas."""
+SURPLUS = 16
+"""Tokens beyond the longest target of an exam, before a model that does not end is stopped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,6 @@ class Judge:
     codec: Codec
     drawn: tuple[Exam, ...]
     real: tuple[Exam, ...]
-    longest: int
 
     @staticmethod
     def prepare(data: Data, recipe: Recipe, atlas: GlyphAtlas, device: torch.device) -> Judge:
@@ -53,7 +54,7 @@ class Judge:
             store = LineStore.load(data.held_out_lines, device)
             maker = data.maker(78, replace(recipe, canvases=few, real=1.0), held_out=True)
             real = _exams(maker, atlas, store, device)
-        return Judge(data.codec, drawn, real, recipe.longest + 20)
+        return Judge(data.codec, drawn, real)
 
     def score(self, model: Recogniser) -> dict[str, float]:
         """Figures of a model as it is now."""
@@ -71,7 +72,8 @@ class Judge:
         half = torch.autocast(exam.images.device.type, torch.bfloat16, enabled=exam.images.is_cuda)
         # A growing cache would have compiled layers compiled anew again and again.
         with half, torch.compiler.set_stance("force_eager"):
-            found = read_greedily(model, exam.images.float() / 255, self.codec, self.longest)
+            longest = max(map(len, exam.tokens)) + SURPLUS
+            found = read_greedily(model, exam.images.float() / 255, self.codec, longest)
         return list(zip(exam.tokens, found, strict=True))
 
     def _texts(self, pairs: Sequence[tuple[list[int], list[int]]]) -> list[tuple[str, str]]:

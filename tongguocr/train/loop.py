@@ -37,6 +37,8 @@ class Run:
     """Steps."""
     flat: float = 0.35
     """Share of the time before the rate begins to fall."""
+    gentle: float = 0.15
+    """Share of the time in which blocks grow from a column or two to their full size."""
     betas: tuple[float, float] = (0.9, 0.98)
     weight_decay: float = 0.02
     clip: float = 1.0
@@ -110,7 +112,7 @@ def train(data: Data, run: Run, size: ModelSize, out: Path, start: Path | None, 
     store = LineStore.load(data.lines, device) if data.lines is not None else None
     painter = Painter(GlyphAtlas.load(data.atlas, device), store)
     judge = Judge.prepare(data, run.recipe, painter.atlas, device)
-    batches = feed.batches(device, painter.paint)
+    batches = _growing(feed, feed.batches(device, painter.paint), progress, run)
     with (out / "log.jsonl").open("a", encoding="utf-8") as log:
         for record in _steps(model, optimiser, progress, run, batches, judge, data.codec.bos, device):
             log.write(json.dumps(record) + "\n")
@@ -121,6 +123,15 @@ def train(data: Data, run: Run, size: ModelSize, out: Path, start: Path | None, 
                     save(model, size, out / "model.pt")
                 keep(out / "resume.pt", model, optimiser, progress)
     feed.stop()
+
+
+def _growing(
+    feed: Feed, batches: Iterator[tuple[Work, Painted]], progress: Progress, run: Run
+) -> Iterator[tuple[Work, Painted]]:
+    """The batches, the workers told before each how far the run has come."""
+    while True:
+        feed.level.value = min(progress.minutes / max(run.gentle * run.minutes, 1e-9), 1.0)
+        yield next(batches)
 
 
 def keep(path: Path, model: Recogniser, optimiser: torch.optim.Optimizer, progress: Progress) -> None:
