@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
+from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -18,6 +19,7 @@ from PIL import Image
 from tongguocr.errors import InputError
 from tongguocr.files import write_bytes
 from tongguocr.formats import write_page
+from tongguocr.formats.page_xml import render_page_xml
 from tongguocr.geometry import Box, Point
 from tongguocr.page import Line, Page, Pixels
 
@@ -25,6 +27,9 @@ ImageType: TypeAlias = Literal["jpg", "png"]
 
 FORMATS = ("json", "page", "mthv2", "m5hisdoc")
 JPEG_QUALITY = 90
+
+UNDATED = datetime(2000, 1, 1, tzinfo=UTC)
+"""PAGE wants a date; with one that never changes, the same order gives the same bytes."""
 
 MTHV2_PART = "MTH1000"
 M5HISDOC_PART = "M5HisDoc_regular"
@@ -46,7 +51,8 @@ def export_page(
     if "json" in formats:
         write_page(page, folder / f"{name}.json")
     if "page" in formats:
-        write_page(page, folder / f"{name}.xml", "page")
+        path = folder / f"{name}.xml"
+        write_bytes(render_page_xml(page, path, created=UNDATED), path)
     if "mthv2" in formats:
         _write_labels(page, image, folder / "mthv2" / MTHV2_PART, "img", _mthv2_line, _mthv2_char)
     if "m5hisdoc" in formats:
