@@ -16,10 +16,10 @@ from tongguocr.synth.atlas import Atlas, build_atlas
 from tongguocr.synth.composition import ComposedLine, Composition, Mark, Patch, Stroke
 from tongguocr.synth.fonts import FontBook, load_fonts
 from tongguocr.synth.gpu import GlyphAtlas, paint, render_batch, unpack_bits
-from tongguocr.synth.gpu_conditions import MIN_RESOLVED, stack
-from tongguocr.synth.gpu_fields import blur, blurring, both_ways, coarseness_of, coarsening, enlarge, jpeg
-from tongguocr.synth.gpu_pack import SIDES, pack
-from tongguocr.synth.gpu_warp import look, target
+from tongguocr.synth.gpu.conditions import MIN_RESOLVED, stack
+from tongguocr.synth.gpu.fields import blur, blurring, both_ways, coarseness_of, coarsening, enlarge, jpeg
+from tongguocr.synth.gpu.pack import SIDES, pack
+from tongguocr.synth.gpu.warp import look, target
 from tongguocr.synth.paint import paint_ink
 from tongguocr.synth.warp import Warp
 from tongguocr.synth.wear import NO_WEAR, Wear, sample_wear

@@ -6,6 +6,7 @@ outlines     which characters a font file really draws
 atlas        all glyphs as packed bits, for the GPU
 composition  what a page is before ink: glyphs in their em boxes, rules, marks, lines in reading order
 compose      a page of a named kind, from text and a face
+leaf         the half-leaf that most layouts share
 kinds        the layouts themselves
 paint        a composition as a colour image, on the CPU; in this order it calls on
 ink          glyphs, rules and marks before wear
@@ -18,8 +19,9 @@ camera       the page bent, lit, filmed and compressed
 wear         what time and the camera do to a page, as plain numbers for both renderers
 warp         the camera's geometry, for pixels and labels
 fields       smooth random fields
-gpu          thousands of training blocks a second from a glyph atlas (needs torch)
-real_ink     real line images set side by side as blocks (for the GPU path)
+gpu/         thousands of training blocks a second from a glyph atlas (needs torch)
+real_ink     real line images: their ink, their characters' places, what is held out
+real_blocks  such lines side by side as blocks, for the GPU path (needs torch)
 export       pages and labels as files: JSON, PAGE, and the shapes of MTHv2 and M5HisDoc
 command      `tongguocr synth`: an order of pages, and the frozen benchmark
 """

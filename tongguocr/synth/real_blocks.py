@@ -18,8 +18,8 @@ from torch import Tensor
 from tongguocr.geometry import Box
 from tongguocr.page import Kind
 from tongguocr.synth.composition import ComposedLine, Composition, Stroke
-from tongguocr.synth.gpu_pack import Batch, Group, line_group, pack
-from tongguocr.synth.gpu_shapes import pieces, stamp
+from tongguocr.synth.gpu.pack import Batch, Group, line_group, pack
+from tongguocr.synth.gpu.shapes import pieces, stamp
 from tongguocr.synth.real_ink import Lines, book_of, characters
 from tongguocr.synth.wear import Wear
 

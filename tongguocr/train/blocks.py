@@ -24,8 +24,8 @@ from tongguocr.synth.atlas import Atlas
 from tongguocr.synth.compose import compose_page, pick_kind
 from tongguocr.synth.composition import Composition, cut_out, to_page
 from tongguocr.synth.fonts import FontBook
-from tongguocr.synth.gpu_conditions import Conditions, stack
-from tongguocr.synth.gpu_pack import Batch, pack
+from tongguocr.synth.gpu.conditions import Conditions, stack
+from tongguocr.synth.gpu.pack import Batch, pack
 from tongguocr.synth.real_blocks import LineBlock, Setting, Shelf, for_real_ink, pack_lines
 from tongguocr.synth.real_ink import Lines
 from tongguocr.synth.text import TextSource

@@ -12,8 +12,8 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
-from tongguocr.synth.gpu_conditions import Conditions
-from tongguocr.synth.gpu_fields import enlarging
+from tongguocr.synth.gpu.conditions import Conditions
+from tongguocr.synth.gpu.fields import enlarging
 from tongguocr.synth.warp import GUTTER
 
 KNOTS = 64

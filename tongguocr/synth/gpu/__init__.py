@@ -3,6 +3,13 @@
 Every glyph is a small picture out of the atlas, stretched and turned into its em box; glyphs of about one
 size are painted together. Plain torch operations, so it runs on a CPU as well, and the host never waits for
 the device. `paint` gives the ink alone, `render_batch` the worn images and where each character went.
+
+pack        compositions as flat arrays, on the host
+shapes      strokes, patches, marks
+conditions  the wear of a batch as tensors
+fields      noise, blur, resampling, JPEG
+warp        the page's bend
+wear        from ink to a worn image
 """
 
 from __future__ import annotations
@@ -16,11 +23,11 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
-from tongguocr.synth.gpu_conditions import Conditions, stack
-from tongguocr.synth.gpu_fields import working_type
-from tongguocr.synth.gpu_pack import Batch, Group
-from tongguocr.synth.gpu_shapes import paint_marks, paint_patches, paint_strokes, patch_pixels, pieces, stamp
-from tongguocr.synth.gpu_wear import Ink, Rendered, wear_ink
+from tongguocr.synth.gpu.conditions import Conditions, stack
+from tongguocr.synth.gpu.fields import working_type
+from tongguocr.synth.gpu.pack import Batch, Group
+from tongguocr.synth.gpu.shapes import paint_marks, paint_patches, paint_strokes, patch_pixels, pieces, stamp
+from tongguocr.synth.gpu.wear import Ink, Rendered, wear_ink
 from tongguocr.synth.wear import Wear
 
 if TYPE_CHECKING:

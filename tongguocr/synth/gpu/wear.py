@@ -15,8 +15,8 @@ from math import sqrt
 import torch
 from torch import Tensor
 
-from tongguocr.synth.gpu_conditions import SMALL, Conditions
-from tongguocr.synth.gpu_fields import (
+from tongguocr.synth.gpu.conditions import SMALL, Conditions
+from tongguocr.synth.gpu.fields import (
     along_axes,
     blur,
     blurring,
@@ -28,8 +28,8 @@ from tongguocr.synth.gpu_fields import (
     step,
     working_type,
 )
-from tongguocr.synth.gpu_shapes import paint_marks, paint_strokes, patch_pixels, stamp
-from tongguocr.synth.gpu_warp import look, target
+from tongguocr.synth.gpu.shapes import paint_marks, paint_strokes, patch_pixels, stamp
+from tongguocr.synth.gpu.warp import look, target
 
 KEPT = 0.3
 """Share of the unblurred ink in what meets the threshold: hairlines survive the rounding."""

@@ -18,8 +18,8 @@ import torch
 from torch import Tensor
 
 from tongguocr.synth.composition import Mark, Stroke
-from tongguocr.synth.gpu_fields import coarseness_of
-from tongguocr.synth.gpu_pack import Group, mark_group, stroke_group
+from tongguocr.synth.gpu.fields import coarseness_of
+from tongguocr.synth.gpu.pack import Group, mark_group, stroke_group
 from tongguocr.synth.wear import Wear, spare_small
 
 Extent: TypeAlias = tuple[int, int]

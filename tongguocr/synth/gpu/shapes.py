@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from tongguocr.synth.gpu_pack import Group, Span
+from tongguocr.synth.gpu.pack import Group, Span
 
 CHUNK = 1 << 24
 """Pixels painted at once: more would only cost memory."""
