@@ -26,6 +26,8 @@ from tongguocr.files import decode_utf8, read_bytes
 
 HELD_OUT_SHARE = 20
 """One document in this many is never trained on."""
+COLUMN_MARKS = "〇○"
+"""No ideographs, but they stand in columns like one: zero, and the ring before a comment."""
 PLAIN_ROWS = 20
 """The height of columns made from running text."""
 PLAIN_DOCUMENT = 100
@@ -101,7 +103,7 @@ def parse_column(line: str) -> Column:
     body = line.lstrip("\u3000")
     runs: list[Run] = []
     for number, part in enumerate(body.replace("）", "（").split("（")):
-        text = "".join(c for c in part if is_ideograph(c) or c in "〇○")
+        text = "".join(c for c in part if is_ideograph(c) or c in COLUMN_MARKS)
         if text:
             runs.append(Run(text, number % 2 == 1))
     return Column(len(line) - len(body), tuple(runs))
@@ -123,7 +125,7 @@ def load_text(path: Path | None, held_out: bool = False) -> TextSource:
 
 def from_characters(characters: str) -> TextSource:
     """Random sequences of these characters, so that rare ones get examples."""
-    kept = "".join(dict.fromkeys(c for c in characters if is_ideograph(c) or c in "〇○"))
+    kept = "".join(dict.fromkeys(c for c in characters if is_ideograph(c) or c in COLUMN_MARKS))
     if not kept:
         raise InputError("The list of characters holds no ideograph.")
     return TextSource((), kept)
@@ -166,7 +168,7 @@ def _heading(line: str) -> tuple[str, int]:
 
 def _plain_documents(lines: list[str], name: str) -> tuple[Document, ...]:
     """Running text cut into columns; every hundred of them are a document that can be held out."""
-    text = "".join(c for line in lines for c in line if is_ideograph(c) or c in "〇○")
+    text = "".join(c for line in lines for c in line if is_ideograph(c) or c in COLUMN_MARKS)
     columns = [text[k : k + PLAIN_ROWS] for k in range(0, len(text), PLAIN_ROWS)]
     return tuple(
         Document(f"{name}-{k}", PLAIN_ROWS, tuple(columns[k : k + PLAIN_DOCUMENT]))

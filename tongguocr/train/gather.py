@@ -18,7 +18,7 @@ from tongguocr.files import write_bytes
 from tongguocr.synth.atlas import build_atlas, save_atlas
 from tongguocr.synth.fonts import load_fonts
 from tongguocr.synth.real_ink import LineImage, Lines, gather, is_history, read_lines, save_lines, split
-from tongguocr.synth.text import load_text
+from tongguocr.synth.text import COLUMN_MARKS, load_text
 from tongguocr.tokens.codec import make_codec
 from tongguocr.tokens.vocab import mine
 
@@ -35,6 +35,7 @@ def gather_data(
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"{out}: the folder cannot be made ({error.strerror}).") from None
+    found = {**dict.fromkeys(COLUMN_MARKS, min_count), **found}
     chars = sorted(found, key=lambda char: (-found[char], char))
     make_codec(chars).save(out / "codec.json")
     write_bytes("".join(f"{char}\t{found[char]}\n" for char in chars).encode(), out / "counts.tsv")
