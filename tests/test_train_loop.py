@@ -67,7 +67,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     sources = ("--fonts", root / "fonts", "--text", root / "text.txt", "--counts", root / "counts.tsv")
     result = run("train-data", *sources, "--out", root / "data")
     assert result.returncode == 0, result.stderr
-    assert "22 characters, 2 faces; 2 cannot be drawn: 〇○" in result.stdout
+    assert "22 characters, 2 faces; 2 cannot be drawn: ○〇" in result.stdout
     return root
 
 
