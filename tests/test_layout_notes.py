@@ -1,0 +1,81 @@
+"""Double-row notes at the head of a column or its foot, filling it, of odd length, as thick as main text."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tongguocr.geometry import Box
+from tongguocr.layout.notes import find_columns
+
+
+def rows(middle: float, top: float, right: float, left: float, thick: float = 18.0) -> list[Box]:
+    """A note about a column's middle: right row, then left row, of these lengths."""
+    return [
+        (middle + 10 - thick / 2, top, middle + 10 + thick / 2, top + right),
+        (middle - 10 - thick / 2, top, middle - 10 + thick / 2, top + left),
+    ]
+
+
+def main(middle: float, top: float, bottom: float, thick: float = 40.0) -> Box:
+    return (middle - thick / 2, top, middle + thick / 2, bottom)
+
+
+def found(*boxes: Box) -> list[tuple[int, int]]:
+    columns = find_columns(np.array(boxes, np.float64))
+    return [(int(c), int(s)) for c, s in zip(columns.column, columns.side, strict=True)]
+
+
+def test_head_foot_and_middle_of_a_column() -> None:
+    boxes = [
+        *rows(500, 100, 200, 180),
+        main(500, 305, 900),
+        main(456, 100, 600),
+        *rows(456, 605, 290, 200),
+        main(412, 100, 300),
+        *rows(412, 305, 100, 100),
+        main(412, 410, 900),
+    ]
+    sides = [1, -1, 0, 0, 1, -1, 0, 1, -1, 0]
+    assert found(*boxes) == list(zip([0, 0, 0, 1, 1, 1, 2, 2, 2, 2], sides, strict=True))
+
+
+def test_columns_of_nothing_but_notes_keep_step_with_their_neighbours() -> None:
+    boxes = [main(500, 100, 400), *rows(500, 405, 495, 495)]
+    for k in range(1, 5):
+        boxes += rows(500 - 44 * k, 100, 800, 800)
+    boxes.append(main(500 - 44 * 5, 100, 900))
+    columns = [0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5]
+    assert found(*boxes) == list(zip(columns, [0, *[1, -1] * 5, 0], strict=True))
+
+
+def test_a_single_character_is_a_right_row_alone() -> None:
+    boxes = [
+        main(500, 100, 300),
+        *rows(500, 305, 100, 90),
+        main(456, 100, 300),
+        rows(456, 305, 18, 0)[0],
+        main(456, 330, 900),
+    ]
+    assert [side for _, side in found(*boxes)] == [0, 1, -1, 0, 1, 0]
+
+
+def test_rows_as_thick_as_the_main_text_are_known_by_their_place() -> None:
+    boxes = [
+        main(500, 100, 300, 20),
+        *rows(500, 305, 200, 190, 19),
+        main(500, 510, 900, 20),
+        main(452, 100, 900, 20),
+        *rows(404, 100, 100, 100, 19),
+        main(404, 205, 900, 20),
+    ]
+    assert [side for _, side in found(*boxes)] == [0, 1, -1, 0, 0, 1, -1, 0]
+
+
+def test_columns_of_one_thickness_are_main_text() -> None:
+    boxes = [main(500 - 21 * k, 100, 900, 20) for k in range(6)]
+    assert found(*boxes) == [(k, 0) for k in range(6)]
+
+
+def test_thin_rows_without_main_text_about_them_are_notes_beside_thick_columns() -> None:
+    boxes = [main(500, 100, 900), *rows(456, 100, 800, 760), main(412, 100, 900), main(368, 100, 900)]
+    assert found(*boxes) == [(0, 0), (1, 1), (1, -1), (2, 0), (3, 0)]
