@@ -72,13 +72,14 @@ def measure(page: Page) -> Cues:
     size = _character_size(page.lines, thickness, length)
     is_note = _note_rows(page.lines, thickness)
     column = _columns(boxes, thickness, is_note)
-    gap, overlap = _neighbours(boxes, column, page_width)
+    column_boxes = _column_boxes(boxes, column)
+    gap, overlap = _neighbours(column_boxes, column, page_width)
     return Cues(
         boxes=boxes,
         size=size,
         length=length,
         column=column,
-        column_boxes=_column_boxes(boxes, column),
+        column_boxes=column_boxes,
         gap=gap,
         overlap=overlap,
         page_width=page_width,
@@ -163,11 +164,11 @@ def _column_boxes(boxes: Floats, column: Ints) -> Floats:
     return result
 
 
-def _neighbours(boxes: Floats, column: Ints, page_width: float) -> tuple[Floats, Floats]:
+def _neighbours(column_boxes: Floats, column: Ints, page_width: float) -> tuple[Floats, Floats]:
     """Gap and overlap between each column and the one before it, at the column's first line."""
-    gap, overlap = np.zeros(len(boxes)), np.ones(len(boxes))
+    gap, overlap = np.zeros(len(column)), np.ones(len(column))
     starts = np.flatnonzero(np.diff(column, prepend=-1))
-    whole = _column_boxes(boxes, column)[starts]
+    whole = column_boxes[starts]
     before, after = whole[:-1], whole[1:]
     apart = np.maximum(after[:, 0] - before[:, 2], before[:, 0] - after[:, 2])
     gap[starts[1:]] = np.maximum(apart, 0.0) / page_width

@@ -14,6 +14,7 @@ import numpy as np
 
 from tongguocr.blocks.candidates import Candidates
 from tongguocr.blocks.cues import Cues, Floats
+from tongguocr.crops import CropSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class BlockPenalty:
     full_area: float = 0.9
     canvas: float = 1024.0
     """The longest side a recogniser takes (paper, stages 2 and 3)."""
-    padding: float = 1.05
+    padding: float = CropSettings().padding
     """The crop's alpha: what the canvas is larger than the block."""
     legible: float = 32.0
     """Pixels of height under which rare characters of twenty strokes run together."""
@@ -131,19 +132,24 @@ def block_terms(c: Candidates, p: BlockPenalty = BlockPenalty()) -> dict[str, Fl
     aspect = np.maximum(w, h) / np.minimum(w, h)
     few = (p.few_columns - c.columns) / p.few_columns
     many = (c.columns - p.many_columns) / (p.too_many_columns - p.many_columns)
-    free_gap = np.maximum(p.free_gap, p.free_gap_characters * c.size / c.cues.page_width)
     return {
         "n": np.clip(np.maximum(few, many), 0.0, 1.0),
         "a": np.maximum(ramp(c.area, p.large_area, p.full_area), _shrinkage(c, p)),
         "f": ramp(c.fill, p.full_fill, p.empty_fill),
         "r": ramp(aspect, p.long_aspect, p.hopeless_aspect),
         "s": ramp(aspect, p.strip_aspect, p.hopeless_strip),
-        "g": ramp(c.gap, free_gap, free_gap + p.wide_gap),
+        "g": _apart(c.gap, c.size, c.cues.page_width, p),
         "o": ramp(c.overlap, p.whole_overlap, 0.0),
         "delta": np.maximum(
             ramp(c.waste, p.free_waste, p.full_waste), ramp(c.band_shift, p.free_shift, p.full_shift)
         ),
     }
+
+
+def _apart(gap: Floats, size: Floats, page_width: float, p: BlockPenalty) -> Floats:
+    """How far a horizontal gap is beyond what columns of this character size leave between them."""
+    free = np.maximum(p.free_gap, p.free_gap_characters * size / page_width)
+    return ramp(gap, free, free + p.wide_gap)
 
 
 def _shrinkage(c: Candidates, p: BlockPenalty) -> Floats:
@@ -206,8 +212,7 @@ def split_cost(cues: Cues, block: BlockPenalty, p: AdjacentPenalty = AdjacentPen
     old_top, old_bottom = top[first], bottom[first]
     shared = np.minimum(bottom, old_bottom) - np.maximum(top, old_top)
     alike = np.maximum(shared, 0.0) / (np.maximum(bottom, old_bottom) - np.minimum(top, old_top))
-    free_gap = np.maximum(block.free_gap, block.free_gap_characters * cues.size / cues.page_width)
-    near = 1.0 - ramp(cues.gap, free_gap, free_gap + block.wide_gap)
+    near = 1.0 - _apart(cues.gap, cues.size, cues.page_width, block)
     return np.where(inside, 1.0, p.sibling_split * alike * near)
 
 

@@ -83,7 +83,7 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class Workshop:
     """What every worker needs, loaded once."""
 
     order: Order
@@ -156,7 +156,7 @@ def make_pages(order: Order, progress: Callable[[int], None] | None = None) -> R
     return report
 
 
-def set_up(order: Order) -> tuple[Desk, list[str]]:
+def set_up(order: Order) -> tuple[Workshop, list[str]]:
     """Fonts and text of an order, and the characters of that text that cannot be drawn."""
     for kind in order.kinds:
         if kind not in KINDS:
@@ -169,13 +169,13 @@ def set_up(order: Order) -> tuple[Desk, list[str]]:
     drawn = None if order.bench else False
     if order.chars is None:
         text = load_text(order.text, order.bench)
-        return Desk(order, fonts, text), fonts.missing(_characters_of(text), drawn)
+        return Workshop(order, fonts, text), fonts.missing(_characters_of(text), drawn)
     wanted = [c for c in decode_utf8(read_bytes(order.chars), order.chars) if not c.isspace()]
     missing = set(fonts.missing(wanted, drawn))
     kept = "".join(c for c in wanted if c not in missing)
     if not any(is_ideograph(c) or c in "〇○" for c in kept):
         raise InputError(f"{order.chars}: no font draws any of these characters.")
-    return Desk(order, fonts, from_characters(kept)), [c for c in dict.fromkeys(wanted) if c in missing]
+    return Workshop(order, fonts, from_characters(kept)), [c for c in dict.fromkeys(wanted) if c in missing]
 
 
 def bench_book(fonts: FontBook, folder: Path) -> FontBook:
@@ -202,7 +202,7 @@ def page_kind(order: Order, number: int) -> str:
     return pick_kind(np.random.default_rng([order.seed, number, 1]))
 
 
-def compose(desk: Desk, number: int) -> Composition:
+def compose(desk: Workshop, number: int) -> Composition:
     """Page `number` of the order, before ink."""
     order = desk.order
     seed, kind = page_seed(order.seed, number), page_kind(order, number)
@@ -213,7 +213,7 @@ def compose(desk: Desk, number: int) -> Composition:
     return scaled(composition, min(width / composition.width, height / composition.height))
 
 
-def make_page(desk: Desk, number: int) -> Made:
+def make_page(desk: Workshop, number: int) -> Made:
     """Compose, paint and write one page."""
     from tongguocr.synth.paint import render
 
@@ -226,11 +226,11 @@ def make_page(desk: Desk, number: int) -> Made:
     return Made(name, composition.kind, face, len(page.lines), "".join(composition.text))
 
 
-_desk: Desk | None = None
+_desk: Workshop | None = None
 """In a worker process: what `_start` was given."""
 
 
-def _start(desk: Desk) -> None:
+def _start(desk: Workshop) -> None:
     global _desk
     _desk = desk
 
@@ -240,7 +240,7 @@ def _work(number: int) -> Made:
     return make_page(_desk, number)
 
 
-def _each(desk: Desk) -> Iterator[Made]:
+def _each(desk: Workshop) -> Iterator[Made]:
     order = desk.order
     if order.workers <= 1:
         yield from (make_page(desk, number) for number in range(order.count))

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -137,8 +138,7 @@ def _growing(
 def keep(path: Path, model: Recogniser, optimiser: torch.optim.Optimizer, progress: Progress) -> None:
     """All that an interrupted run needs, whole or not at all."""
     state = {"model": model.state_dict(), "optimiser": optimiser.state_dict(), "progress": asdict(progress)}
-    torch.save(state, path.with_suffix(".tmp"))
-    path.with_suffix(".tmp").replace(path)
+    _write(state, path)
 
 
 def resume(path: Path, model: Recogniser, optimiser: torch.optim.Optimizer) -> Progress:
@@ -157,7 +157,12 @@ def resume(path: Path, model: Recogniser, optimiser: torch.optim.Optimizer) -> P
 def save(model: Recogniser, size: ModelSize, path: Path) -> None:
     """The weights in half precision, whole or not at all."""
     state = {name: value.half().cpu() for name, value in model.state_dict().items()}
-    torch.save({"size": asdict(size), "state": state}, path.with_suffix(".tmp"))
+    _write({"size": asdict(size), "state": state}, path)
+
+
+def _write(content: dict[str, Any], path: Path) -> None:
+    """A run may be killed at any moment: the file is replaced only once it is whole."""
+    torch.save(content, path.with_suffix(".tmp"))
     path.with_suffix(".tmp").replace(path)
 
 
