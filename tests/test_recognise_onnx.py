@@ -11,6 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from PIL import Image
 from recognise_pages import column, inputs_of, make_page
 from tiny_recogniser import CODEC, tiny_model, write_tiny
@@ -21,9 +23,10 @@ from tongguocr.page import Page
 from tongguocr.recognise import fill_page, make_inputs, open_engine
 from tongguocr.recognise.engine import BlockInput, BlockReading
 from tongguocr.recognise.guard import Limits, Watch, character_cap
-from tongguocr.recognise.locate import Locating, locate
+from tongguocr.recognise.locate import find_peak
 from tongguocr.recognise.onnx import FIRST_BREAK, FIRST_CHARACTER, OnnxEngine, Reading, Written
 from tongguocr.recognise.prepare import prepare
+from tongguocr.train.model import find_peak as find_peak_torch
 
 NEVER = 10**9
 UNGUARDED = Reading(limits=Limits(refrains=(NEVER,) * 3, stuck_repeats=NEVER))
@@ -52,11 +55,15 @@ def tokens_of(engine: OnnxEngine, blocks: list[BlockInput]) -> list[list[int]]:
 def torch_tokens(block: BlockInput, most: int) -> list[int]:
     """Greedy decoding by the network itself, without a cache."""
     model, tokens = tiny_model(), [CODEC.bos]
+    places = torch.full((1, 1, 2), -1.0)
     with torch.no_grad():
-        seen = model.look(model.encode(torch.from_numpy(prepare(block).picture[None, None])))
+        picture = prepare(block).picture
+        seen = model.look(model.encode(torch.from_numpy(picture[None, None])))
         while len(tokens) <= most:
-            states, _ = model.decode(torch.tensor([tokens]), seen)
+            states, pointed, _ = model.decode(torch.tensor([tokens]), places, seen)
             tokens.append(int(model.score(states[:, -1]).argmax()))
+            place = find_peak_torch(pointed[:, -1], picture.shape[1] // 16)
+            places = torch.cat([places, place[:, None]], 1)
             if tokens[-1] == CODEC.eos:
                 return tokens[1:-1]
     return tokens[1:]
@@ -69,22 +76,6 @@ def test_tokens_are_those_of_the_network(plain_weights: Path) -> None:
     for block, tokens in zip(blocks, ours, strict=True):
         theirs = torch_tokens(block, len(tokens))
         assert tokens == theirs[: len(tokens)]
-
-
-def test_each_token_comes_with_the_dense_heads_word_on_it(plain_weights: Path) -> None:
-    engine, blocks = OnnxEngine(plain_weights, UNGUARDED), blocks_of_all_sizes()[:3]
-    prepared = [prepare(block) for block in blocks]
-    for text, picture in zip(
-        engine.write([engine.look(p) for p in prepared], blocks, prepared), prepared, strict=True
-    ):
-        with torch.no_grad():
-            model = tiny_model()
-            scores = model.score_places(model.encode(torch.from_numpy(picture.picture[None, None])))[
-                0
-            ].numpy()
-        assert len(text.attention) == len(text.watch.tokens) and len(text.here) >= len(text.watch.tokens) - 1
-        for token, here in zip(text.watch.tokens, text.here, strict=False):
-            np.testing.assert_allclose(here, scores[:, token], atol=2e-3)
 
 
 def same(a: BlockReading, b: BlockReading) -> None:
@@ -169,16 +160,14 @@ def test_a_character_lies_where_the_decoder_looked(plain_weights: Path) -> None:
     engine, page = OnnxEngine(plain_weights), make_page(3, size=60, length=6)
     (block,) = inputs_of(page)
     picture = prepare(block)
-    grid = picture.picture.shape[0] // 16, picture.picture.shape[1] // 16
-    text = Written(Watch(100, 3), "end", [], [], [])
+    text = Written(Watch(100, 3), "end", [], [])
     centres = [((k.box[0] + k.box[2]) / 2, k.box[1] + 60 * n + 30) for k in page.lines for n in range(6)]
     for number, (x, y) in enumerate(centres):
-        column_at = (x - picture.origin[0]) * picture.scale[0] / 16 - 0.5
-        row_at = (y - picture.origin[1]) * picture.scale[1] / 16 - 0.5
+        place = tuple((v - picture.origin[k]) * picture.scale[k] / 16 for k, v in enumerate((x, y)))
         for token in [FIRST_BREAK] * (number in (6, 12)) + [FIRST_CHARACTER + number]:
             text.watch.add(token, (0, number), starts_character=True, ends_line=False)
             text.candidates.append((np.array([token, 300]), np.array([0.75, 0.25], np.float32)))
-            text.attention.append(peak(row_at, column_at, grid))
+            text.places.append(place)
     reading = engine._to_reading(block, picture, text)
     assert not reading.surplus and reading.text == "\n".join(
         "".join(CODEC.characters[k : k + 6]) for k in (0, 6, 12)
@@ -190,25 +179,28 @@ def test_a_character_lies_where_the_decoder_looked(plain_weights: Path) -> None:
         assert 30 < char.box[2] - char.box[0] <= 61
 
 
-def peak(row: float, column: float, grid: tuple[int, int]) -> np.ndarray:
+def between(row: float, column: float, grid: tuple[int, int]) -> np.ndarray:
+    """What the pointer is taught: the four features around a place, nearer ones more."""
     rows, columns = np.indices(grid)
-    return np.exp(-((rows - row) ** 2 + (columns - column) ** 2)).astype(np.float32).reshape(-1)
+    shares = np.maximum(1 - np.abs(rows - row), 0) * np.maximum(1 - np.abs(columns - column), 0)
+    flat: np.ndarray = shares.astype(np.float32).reshape(-1)
+    return flat
 
 
-def test_a_place_is_the_middle_of_its_peak() -> None:
-    assert locate(peak(3, 5, (8, 9)), None, (8, 9), 2.5) == pytest.approx((5.5, 3.5))
-    assert locate(peak(0, 0, (8, 9)), None, (8, 9), 2.5) == pytest.approx((0.5, 0.5), abs=0.4)
-    assert locate(np.ones(1, np.float32), None, (1, 1), 2.5) == (0.5, 0.5)
+@given(st.floats(0, 7), st.floats(0, 8))
+def test_a_place_is_the_middle_of_its_peak(row: float, column: float) -> None:
+    assert find_peak(between(row, column, (8, 9)), (8, 9)) == pytest.approx(
+        (column + 0.5, row + 0.5), abs=1e-3
+    )
+    scores = torch.from_numpy(between(row, column, (8, 9))).clamp(min=1e-30).log()[None]
+    assert find_peak_torch(scores, 9)[0].tolist() == pytest.approx((column + 0.5, row + 0.5), abs=1e-3)
 
 
-def test_the_dense_head_moves_it_but_not_far() -> None:
-    grid = (12, 12)
-    attention, here = peak(6, 6, grid), 9 * peak(7, 5, grid)
-    assert locate(attention, here, grid, 2.5) == pytest.approx((5.5, 7.5), abs=0.2)
-    far = 9 * peak(1, 1, grid)
-    x, y = locate(attention, far, grid, 2.5)
-    assert x > 4 and y > 4
-    assert locate(attention, here, grid, 2.5, Locating(dense=False)) == pytest.approx((6.5, 6.5))
+def test_places_of_odd_pictures() -> None:
+    assert find_peak(np.ones(1, np.float32), (1, 1)) == (0.5, 0.5)
+    assert find_peak(np.zeros(6, np.float32), (2, 3)) == (0.5, 0.5)
+    away = between(6, 6, (12, 12)) + np.float32(0.9) * between(1, 1, (12, 12))
+    assert find_peak(away, (12, 12)) == pytest.approx((6.5, 6.5)), "a second peak does not count"
 
 
 # Files

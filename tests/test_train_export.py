@@ -32,29 +32,39 @@ def look(encoder: onnxruntime.InferenceSession, image: np.ndarray) -> dict[str, 
 
 def write(
     decoder: onnxruntime.InferenceSession, seen: dict[str, np.ndarray], tokens: list[int]
-) -> np.ndarray:
-    """Scores after each of these tokens, fed one by one."""
+) -> tuple[np.ndarray, np.ndarray]:
+    """Scores and the pointer's word after each of these tokens, fed one by one."""
     feed = dict(seen)
     feed["mask"] = np.zeros(seen["dense"].shape[:2], np.float32)
     for n in range(LAYERS):
         feed[f"past_keys_{n}"] = np.zeros((1, HEADS, HEAD, 0), np.float32)
         feed[f"past_values_{n}"] = np.zeros((1, HEADS, 0, HEAD), np.float32)
     names = [output.name for output in decoder.get_outputs()]
-    scores = []
-    for token in tokens:
-        out = dict(zip(names, decoder.run(None, feed | {"tokens": np.array([token])}), strict=True))
+    scores, pointed = [], []
+    for token, place in zip(tokens, places_of(tokens), strict=True):
+        fed = feed | {"tokens": np.array([token]), "place": place[None]}
+        out = dict(zip(names, decoder.run(None, fed), strict=True))
         scores.append(out["scores"][0])
+        pointed.append(out["pointed"][0])
         for n in range(LAYERS):
             feed[f"past_keys_{n}"], feed[f"past_values_{n}"] = out[f"new_keys_{n}"], out[f"new_values_{n}"]
-    return np.stack(scores)
+    return np.stack(scores), np.stack(pointed)
 
 
-def torch_scores(image: np.ndarray, tokens: list[int]) -> np.ndarray:
+def places_of(tokens: list[int]) -> np.ndarray:
+    """Some places, none for the first token."""
+    places = np.random.default_rng(len(tokens)).random((len(tokens), 2), np.float32) * 3
+    places[0] = -1
+    return places
+
+
+def torch_scores(image: np.ndarray, tokens: list[int]) -> tuple[np.ndarray, np.ndarray]:
     model = tiny_model()
     with torch.no_grad():
-        features = model.encode(torch.from_numpy(image))
-        states, _ = model.decode(torch.tensor([tokens]), model.look(features))
-        return model.score(states)[0].numpy()
+        seen = model.look(model.encode(torch.from_numpy(image)))
+        places = torch.from_numpy(places_of(tokens))[None]
+        states, pointed, _ = model.decode(torch.tensor([tokens]), places, seen)
+        return model.score(states)[0].numpy(), pointed[0].softmax(-1).numpy()
 
 
 @pytest.mark.parametrize("shape", [(32, 32), (96, 48), (48, 160), (256, 208)])
@@ -63,33 +73,19 @@ def test_fp32_scores_are_the_networks_own(shape: tuple[int, int]) -> None:
     image = dice.random((1, 1, *shape), dtype=np.float32)
     tokens = [CODEC.bos, *dice.integers(3, SIZE.tokens, 25).tolist()]
     seen = look(session(tiny_graphs()[ENCODER]), image)
-    ours, theirs = write(session(tiny_graphs()[DECODER]), seen, tokens), torch_scores(image, tokens)
+    ours, our_places = write(session(tiny_graphs()[DECODER]), seen, tokens)
+    theirs, their_places = torch_scores(image, tokens)
     np.testing.assert_allclose(ours, theirs, atol=2e-3, rtol=1e-4)
+    np.testing.assert_allclose(our_places, their_places, atol=1e-4)
     assert (ours.argmax(1) == theirs.argmax(1)).all()
     assert len(set(ours.argmax(1))) > 5, "the tiny network ought to say more than one thing"
-
-
-def test_the_dense_head_scores_the_token_that_was_fed() -> None:
-    image = np.random.default_rng(0).random((1, 1, 64, 48), dtype=np.float32)
-    seen = look(session(tiny_graphs()[ENCODER]), image)
-    decoder = session(tiny_graphs()[DECODER])
-    feed = dict(seen) | {"tokens": np.array([300]), "mask": np.zeros((1, 12), np.float32)}
-    for n in range(LAYERS):
-        feed[f"past_keys_{n}"] = np.zeros((1, HEADS, HEAD, 0), np.float32)
-        feed[f"past_values_{n}"] = np.zeros((1, HEADS, 0, HEAD), np.float32)
-    here, attention = decoder.run(["here", "attention"], feed)
-    with torch.no_grad():
-        model = tiny_model()
-        expected = model.score_places(model.encode(torch.from_numpy(image)))[0, :, 300].numpy()
-    np.testing.assert_allclose(here[0], expected, atol=1e-3)
-    np.testing.assert_allclose(attention.sum(-1), 1, atol=1e-5)
 
 
 def test_quantised_graphs_are_a_quarter_as_large_and_nearly_as_good() -> None:
     image = np.random.default_rng(1).random((1, 1, 96, 96), dtype=np.float32)
     tokens = [CODEC.bos, *np.random.default_rng(2).integers(3, SIZE.tokens, 20).tolist()]
     plain, small = tiny_graphs(), {name: quantise(graph) for name, graph in tiny_graphs().items()}
-    scores = [write(session(g[DECODER]), look(session(g[ENCODER]), image), tokens) for g in (plain, small)]
+    scores = [write(session(g[DECODER]), look(session(g[ENCODER]), image), tokens)[0] for g in (plain, small)]
     spread = scores[0].std()
     assert np.abs(scores[0] - scores[1]).mean() < 0.05 * spread
     weights = [sum(len(w.raw_data) for w in g[DECODER].graph.initializer) for g in (plain, small)]

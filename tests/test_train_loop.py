@@ -17,11 +17,13 @@ from tongguocr.errors import InputError
 from tongguocr.formats import write_page
 from tongguocr.page import Line, Page
 from tongguocr.tokens.codec import Codec
-from tongguocr.train.blocks import Canvas, Recipe
+from tongguocr.train.blocks import IGNORED, Canvas, Recipe
 from tongguocr.train.feed import load_data
-from tongguocr.train.loop import IGNORED, Run, at_places, corrupt, load
+from tongguocr.train.loop import load
+from tongguocr.train.losses import at_places, corrupt, pointer_loss, tell_places
 from tongguocr.train.model import ModelSize, Recogniser
 from tongguocr.train.plot import read_log
+from tongguocr.train.run import Run
 from tongguocr.train.stage import load_stage
 
 CHARS = "天地玄黃宇宙洪荒日月盈昃辰宿列張寒來暑往"
@@ -159,14 +161,47 @@ def test_held_out_blocks_use_the_held_out_face(folder: Path) -> None:
 
 def test_features_between_places() -> None:
     """A feature map that grows with x and y gives back the point it is asked at."""
-    y, x = torch.meshgrid(torch.arange(4.0) * 16 + 8, torch.arange(3.0) * 16 + 8, indexing="ij")
+    y, x = torch.meshgrid(torch.arange(4.0) + 0.5, torch.arange(3.0) + 0.5, indexing="ij")
     features = torch.stack([x, y], -1).reshape(1, 12, 2).repeat(2, 1, 1)
     features[1] += 100
-    points = torch.tensor([[20.0, 30.0], [8.0, 8.0], [40.0, 56.0], [-3.0, 5.0]])
-    found, seen = at_places(features, points, torch.tensor([0, 0, 1, 0]), 64, 48)
-    assert found[:2].tolist() == [[20.0, 30.0], [8.0, 8.0]]
-    assert found[2].tolist() == [140.0, 156.0]
-    assert seen.tolist() == [True, True, True, False]
+    points = torch.tensor([[1.25, 1.875], [0.5, 0.5], [2.5, 3.5]])
+    found = at_places(features, points, torch.tensor([0, 0, 1]), (4, 3))
+    assert found.tolist() == [[1.25, 1.875], [0.5, 0.5], [102.5, 103.5]]
+
+
+def test_places_are_told_with_the_token_after(folder: Path) -> None:
+    """Every place of a target lies in the box of the character that its token spells."""
+    data = load_data(folder / "data")
+    recipe = Recipe(canvases=(Canvas(160, 96, 3),), size=(18, 24), small=(14, 18), longest=60)
+    work = next(data.maker(5, recipe).batches())
+    boxes = work.batch.boxes
+    points = torch.stack([boxes[:, 0] + boxes[:, 2], boxes[:, 1] + boxes[:, 3]], -1) / 32
+    still = Run(minutes=1, corrupted=0.0, jitter=0.0)
+    told = tell_places(points, work.places.long(), (10, 6), still)
+    assert (told[:, 0] < 0).all(), "nothing was read before the first token"
+    for row, tokens in enumerate(work.tokens.tolist()):
+        for at, token in enumerate(tokens):
+            number = int(work.places[row, at])
+            if token in (data.codec.pad, data.codec.eos):
+                assert number == -1
+                continue
+            if data.codec.tokens[token].startswith("<"):
+                assert number == int(work.places[row, at + 1]), "a transition leads to the next character"
+            else:
+                assert int(work.characters[number]) == token
+            assert int(work.batch.of_block[number]) == row
+            if at + 1 < len(tokens):
+                assert told[row, at + 1].tolist() == pytest.approx(points[number].clamp(min=0).tolist())
+
+
+def test_the_pointer_is_best_where_the_character_lies() -> None:
+    points, places = torch.tensor([[2.25, 1.5]]), torch.tensor([[0, -1]])
+    inside = torch.tensor([True])
+    sure = torch.full((1, 2, 12), -20.0)
+    sure[0, 0, 5], sure[0, 0, 6] = np.log(0.25), np.log(0.75)
+    assert float(pointer_loss(sure, points, places, inside, (3, 4))) == pytest.approx(0.5623, abs=1e-3)
+    assert float(pointer_loss(sure.flip(2), points, places, inside, (3, 4))) > 0.9
+    assert float(pointer_loss(sure.roll(3, 2), points, places, inside, (3, 4))) > 10
 
 
 def test_corruption_spares_the_start() -> None:
@@ -177,7 +212,7 @@ def test_corruption_spares_the_start() -> None:
 
 
 def test_the_rate_warms_up_stays_and_falls() -> None:
-    run_ = Run(minutes=1, learning_rate=1.0, warm_up=10, flat=0.5)
+    run_ = Run(minutes=1, warm_up=10, flat=0.5)
     assert run_.rate(0, 0.0) == pytest.approx(0.1)
     assert run_.rate(99, 0.4) == 1.0
     assert run_.rate(99, 0.75) == pytest.approx(0.51)
@@ -189,13 +224,15 @@ def test_reading_step_by_step_equals_reading_at_once() -> None:
     model = Recogniser(ModelSize(300, width=32, heads=2, encoder_layers=1, decoder_layers=2, stem=(8, 16)))
     with torch.no_grad():
         seen = model.look(model.encode(torch.rand(2, 1, 64, 48)))
-        tokens = torch.randint(0, 300, (2, 9))
-        whole, _ = model.decode(tokens, seen)
-        past, steps = None, []
+        tokens, places = torch.randint(0, 300, (2, 9)), torch.rand(2, 9, 2) * 3
+        whole, pointed, _ = model.decode(tokens, places, seen)
+        past, steps, pointers = None, [], []
         for k in range(9):
-            state, past = model.decode(tokens[:, k : k + 1], seen, past)
+            state, pointer, past = model.decode(tokens[:, k : k + 1], places[:, k : k + 1], seen, past)
             steps.append(state)
+            pointers.append(pointer)
     assert torch.allclose(torch.cat(steps, 1), whole, atol=1e-5)
+    assert torch.allclose(torch.cat(pointers, 1), pointed, atol=1e-5)
 
 
 def test_the_default_model_is_within_its_size() -> None:

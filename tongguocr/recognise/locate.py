@@ -1,12 +1,11 @@
-"""Where on the page a token was read: from the decoder's attention and the dense head.
+"""Where on the page a token was read: the pointer's certainty at every place of a picture in, a point out.
 
-Attention says roughly where the decoder looked; the dense head, asked for that very character, says where its
-middle is. All places are features, row by row; the answer is in features too, from the picture's top left.
+Places are features, row by row; the answer is in features too, from the picture's top left. The pointer is
+taught the four features around a character's centre, nearer ones more, so the middle of its peak is the
+centre to a fraction of a feature.
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,46 +15,16 @@ from tongguocr.geometry import Point
 Floats = NDArray[np.float32]
 
 
-@dataclass(frozen=True, slots=True)
-class Locating:
-    """How the two are combined."""
-
-    dense: bool = True
-    """Whether the dense head refines what attention says."""
-    reach: float = 0.75
-    """How far from attention's peak the dense head is asked, in characters."""
-
-
-def locate(
-    attention: Floats,
-    here: Floats | None,
-    grid: tuple[int, int],
-    character: float,
-    settings: Locating = Locating(),
-) -> Point:
-    """x and y of a character's centre; `grid` is rows and columns, `character` its size in features."""
-    seen = attention.reshape(grid)
-    row, column = divmod(int(seen.argmax()), grid[1])
-    if here is None or not settings.dense:
-        return _centroid(seen, row, column)
-    radius = max(round(settings.reach * character), 1)
-    top, left = max(row - radius, 0), max(column - radius, 0)
-    window = here.reshape(grid)[top : row + radius + 1, left : column + radius + 1]
-    y, x = divmod(int(window.argmax()), window.shape[1])
-    return _centroid(np.exp(here.reshape(grid) - window.max()), y + top, x + left)
-
-
-def _centroid(weights: Floats, row: int, column: int) -> Point:
-    """The weighted middle of a peak and the places around it; a place's own middle is half a feature in."""
+def find_peak(pointed: Floats, grid: tuple[int, int]) -> Point:
+    """x and y of the middle of the highest place and those around it; `grid` is rows and columns."""
+    weights = pointed.reshape(grid)
+    row, column = divmod(int(pointed.argmax()), grid[1])
     top, left = max(row - 1, 0), max(column - 1, 0)
-    part = np.minimum(
-        weights[top : row + 2, left : column + 2].astype(np.float64), float(weights[row, column])
-    )
+    part = weights[top : row + 2, left : column + 2].astype(np.float64)
     total = part.sum()
     if not total > 0:
         return (column + 0.5, row + 0.5)
-    rows, columns = np.indices(part.shape)
-    return (
-        float((columns * part).sum() / total) + left + 0.5,
-        float((rows * part).sum() / total) + top + 0.5,
-    )
+    # A place's own middle is half a feature in.
+    across = part.sum(0) @ np.arange(left, left + part.shape[1]) / total
+    down = part.sum(1) @ np.arange(top, top + part.shape[0]) / total
+    return (float(across) + 0.5, float(down) + 0.5)

@@ -2,8 +2,9 @@
 
 Each block's picture is encoded by itself; then the blocks are written together, one token of each a step, by
 greedy choice with the keys and values of the tokens before (paper 3.2: one sequence of character and
-transition tokens a block). A block's result does not depend on its batch: pictures are never padded, and
-places that only other blocks have are masked.
+transition tokens a block). With each token the model says where it was read, and is told so in the next step.
+A block's result does not depend on its batch: pictures are never padded, and places that only other blocks
+have are masked.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from tongguocr.page import Char, Line
 from tongguocr.recognise.assign import assign_lines, thickness
 from tongguocr.recognise.engine import BlockInput, BlockReading, LineReading, Stop, lines_on_page
 from tongguocr.recognise.guard import Limits, Watch, character_cap
-from tongguocr.recognise.locate import Locating, locate
+from tongguocr.recognise.locate import find_peak
 from tongguocr.recognise.prepare import Prepared, Scaling, prepare
 from tongguocr.recognise.weights import DECODER, ENCODER, Weights, load_weights
 from tongguocr.tokens.codec import FIXED, SPECIALS, Codec, DecodedChar
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float32]
 
+NOWHERE = -1.0
+"""Both coordinates of the place that is told before anything was read."""
 HIDDEN = np.float32(-1e9)
 """Added to the score of a place that is not the block's own: its weight becomes 0, exactly."""
 FIRST_BREAK = len(SPECIALS)
@@ -47,7 +50,6 @@ class Reading:
 
     scaling: Scaling = field(default_factory=Scaling)
     limits: Limits = field(default_factory=Limits)
-    locating: Locating = field(default_factory=Locating)
     rows: int = 8
     """Blocks written together; more gain little on a few cores."""
     places: int = 12_000
@@ -61,6 +63,7 @@ class Sight:
     """What the decoder sees of one block."""
 
     dense: Floats
+    pointer: Floats
     keys: list[Floats]
     values: list[Floats]
 
@@ -77,9 +80,8 @@ class Written:
     stop: Stop | None
     candidates: list[tuple[NDArray[np.int64], Floats]]
     """The likeliest tokens and their probabilities, the chosen one first."""
-    attention: list[Floats]
-    here: list[Floats]
-    """The dense head's score of each token at all places."""
+    places: list[Point]
+    """Where each was read, in features."""
 
 
 class OnnxEngine:
@@ -123,9 +125,9 @@ class OnnxEngine:
 
     def look(self, prepared: Prepared) -> Sight:
         """Encode one picture."""
-        dense, *rest = self.encoder.run(None, {"image": prepared.picture[None, None]})
+        dense, pointer, *rest = self.encoder.run(None, {"image": prepared.picture[None, None]})
         layers = self.weights.layers
-        return Sight(dense, rest[:layers], rest[layers:])
+        return Sight(dense, pointer, rest[:layers], rest[layers:])
 
     def write(
         self, sights: Sequence[Sight], blocks: Sequence[BlockInput], prepared: Sequence[Prepared]
@@ -133,53 +135,44 @@ class OnnxEngine:
         """Greedy decoding of a batch, until each block has ended or has been stopped."""
         limits = self.reading.limits
         texts = [
-            Written(Watch(character_cap(b.lines, limits), len(b.lines), limits, self.free), None, [], [], [])
+            Written(Watch(character_cap(b.lines, limits), len(b.lines), limits, self.free), None, [], [])
             for b in blocks
         ]
         batch = _Batch(self.weights, sights)
         tokens = np.full(len(sights), self.codec.bos, np.int64)
+        places = np.full((len(sights), 2), NOWHERE, np.float32)
         while batch.rows:
-            ids, probabilities, attention, here = batch.step(self.decoder, tokens)
+            ids, probabilities, pointed = batch.step(self.decoder, tokens, places)
             for row, k in enumerate(batch.rows):
-                picture = prepared[k]
-                self._take(texts[k], picture, ids[row], probabilities[row], attention[row], here[row])
+                if texts[k].stop is None:
+                    self._take(texts[k], prepared[k], ids[row], probabilities[row], pointed[row])
+                    places[row] = texts[k].places[-1]
             tokens = ids[:, 0].copy()
             keep = [row for row, k in enumerate(batch.rows) if texts[k].stop is None]
             # Blocks that have ended are carried along until copying the others pays.
             if not keep:
                 break
             if len(keep) <= len(batch.rows) // 2:
-                tokens = tokens[keep]
+                tokens, places = tokens[keep], places[keep]
                 batch.shrink(keep)
         return texts
 
     def _take(
-        self,
-        text: Written,
-        picture: Prepared,
-        ids: NDArray[np.int64],
-        likely: Floats,
-        seen: Floats,
-        here: Floats,
+        self, text: Written, picture: Prepared, ids: NDArray[np.int64], likely: Floats, pointed: Floats
     ) -> None:
-        """One more token of one block. `here` speaks of the token before, which this step was fed."""
-        if text.stop is not None:
-            return
-        stride, columns = self.weights.stride, picture.picture.shape[1] // self.weights.stride
-        places = picture.picture.size // stride**2
-        if text.watch.tokens:
-            text.here.append(here[:places].copy())
+        """One more token of one block, and where it was read."""
+        stride = self.weights.stride
+        rows, columns = (side // stride for side in picture.picture.shape)
+        x, y = find_peak(pointed[: rows * columns], (rows, columns))
+        text.places.append((x, y))
         token = int(ids[0])
         if token == self.codec.eos:
             text.stop = "end"
             return
         text.candidates.append((ids, likely))
-        text.attention.append(seen[:places].copy())
-        row, column = divmod(int(seen[:places].argmax()), columns)
-        at = (column * stride / picture.character, row * stride / picture.character)
         text.stop = text.watch.add(
             token,
-            at,
+            (x * stride / picture.character, y * stride / picture.character),
             starts_character=token >= FIRST_BYTE and token not in CONTINUATION,
             ends_line=FIRST_BREAK <= token < FIRST_BYTE,
         )
@@ -188,9 +181,8 @@ class OnnxEngine:
         """Tokens to characters with boxes, and those to the block's lines."""
         stop = text.stop or "end"
         kept = text.watch.kept(stop)
-        centres = self._centres(picture, text, kept)
         found = [
-            [self._char(char, text, picture, centres) for char in line.chars]
+            [self._char(char, text, picture) for char in line.chars]
             for line in self.codec.decode(text.watch.tokens[:kept])
         ]
         given = lines_on_page(block)
@@ -199,27 +191,10 @@ class OnnxEngine:
         fitted = tuple(fit_boxes(line, reading, region) for line, reading in zip(given, lines, strict=True))
         return BlockReading(fitted, surplus, stop)
 
-    def _centres(self, picture: Prepared, text: Written, kept: int) -> list[Point]:
-        stride = self.weights.stride
-        grid = picture.picture.shape[0] // stride, picture.picture.shape[1] // stride
-        reach = picture.character / stride
-        return [
-            (x * stride, y * stride)
-            for x, y in (
-                locate(
-                    text.attention[k],
-                    text.here[k] if k < len(text.here) else None,
-                    grid,
-                    reach,
-                    self.reading.locating,
-                )
-                for k in range(kept)
-            )
-        ]
-
-    def _char(self, char: DecodedChar, text: Written, picture: Prepared, centres: Sequence[Point]) -> Char:
+    def _char(self, char: DecodedChar, text: Written, picture: Prepared) -> Char:
         """The character with a square of the block's character size around its centre."""
-        (x, y), half = centres[char.positions[0]], picture.character / 2
+        x, y = (value * self.weights.stride for value in text.places[char.positions[0]])
+        half = picture.character / 2
         box: Box = (*picture.to_page((x - half, y - half)), *picture.to_page((x + half, y + half)))
         confidence = float(np.prod([text.candidates[k][1][0] for k in char.positions]))
         return Char(char.text, box, confidence, self._others(text, char))
@@ -248,6 +223,7 @@ class _Batch:
         self.feed: dict[str, Any] = {
             "mask": np.stack([_padded(np.zeros(s.places, np.float32), most, 0, HIDDEN) for s in sights]),
             "dense": np.concatenate([_padded(s.dense, most, 1) for s in sights]),
+            "pointer": np.concatenate([_padded(s.pointer, most, 2) for s in sights]),
         }
         for n in self.layers:
             self.feed[f"keys_{n}"] = np.concatenate([_padded(s.keys[n], most, 3) for s in sights])
@@ -256,16 +232,17 @@ class _Batch:
             self.feed[f"past_values_{n}"] = np.zeros((*shape[:2], 0, shape[2]), np.float32)
 
     def step(
-        self, decoder: InferenceSession, tokens: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int64], Floats, Floats, Floats]:
-        """Feed one token a block; candidates, their probabilities, attention, the dense head's scores."""
-        names = ["candidates", "probabilities", "attention", "here"]
+        self, decoder: InferenceSession, tokens: NDArray[np.int64], places: Floats
+    ) -> tuple[NDArray[np.int64], Floats, Floats]:
+        """Feed one token a block and its place; candidates, their probabilities, where the pointer points."""
+        names = ["candidates", "probabilities", "pointed"]
         names += [f"new_{part}_{n}" for part in ("keys", "values") for n in self.layers]
-        ids, probabilities, attention, here, *new = decoder.run(names, {"tokens": tokens, **self.feed})
+        fed = {"tokens": tokens, "place": places, **self.feed}
+        ids, probabilities, pointed, *new = decoder.run(names, fed)
         for n in self.layers:
             self.feed[f"past_keys_{n}"] = new[n]
             self.feed[f"past_values_{n}"] = new[len(self.layers) + n]
-        return ids, probabilities, attention[-1], here
+        return ids, probabilities, pointed
 
     def shrink(self, keep: Sequence[int]) -> None:
         """Go on with some of the rows only."""

@@ -35,6 +35,9 @@ from tongguocr.tokens.codec import Codec
 IGNORED = -100
 """The target of a place whose character has no token of its own."""
 
+NO_PLACE = -1
+"""The place of a token that reads nothing."""
+
 
 @dataclass(frozen=True, slots=True)
 class Canvas:
@@ -89,6 +92,9 @@ class Work:
     """blocks x length: each target with eos, then padding."""
     characters: Tensor
     """n: the token of every character of the batch, in the order of its places."""
+    places: Tensor
+    """blocks x length: which of these characters each token of the target reads; a transition points at the
+    first of the line it leads to, eos and padding at none (-1)."""
     seed: int
 
 
@@ -157,12 +163,21 @@ class BlockMaker:
     ) -> Work:
         seed = int(self.rng.integers(1 << 31))
         targets = [self._target(block) for block in blocks]
-        tokens = torch.full((len(targets), max(map(len, targets))), self.codec.pad, dtype=torch.int32)
-        for row, target in zip(tokens, targets, strict=True):
-            row[: len(target)] = torch.tensor(target, dtype=torch.int32)
+        tokens, places = (
+            torch.full((len(targets), max(map(len, targets))), fill, dtype=torch.int32)
+            for fill in (self.codec.pad, NO_PLACE)
+        )
+        first = 0
+        for row, (block, target) in enumerate(zip(blocks, targets, strict=True)):
+            read = read_places(block, self.codec)
+            tokens[row, : len(target)] = torch.tensor(target, dtype=torch.int32)
+            places[row, : len(read)] = torch.tensor(read, dtype=torch.int32) + first
+            first += len(block)
         characters = [self.token.get(char, IGNORED) for block in blocks for char in block.text]
         conditions = stack(wears, batch.em, canvas.height, canvas.width, seed)
-        return Work(canvas, batch, conditions, tokens, torch.tensor(characters, dtype=torch.int32), seed)
+        return Work(
+            canvas, batch, conditions, tokens, torch.tensor(characters, dtype=torch.int32), places, seed
+        )
 
     def _target(self, block: Composition) -> list[int]:
         lines = to_page(block).lines
@@ -243,3 +258,13 @@ class BlockMaker:
         x = box[0] - self.rng.random() * max(view_width - width(box), 0.0)
         y = box[1] - self.rng.random() * max(view_height - height(box), 0.0)
         return (x, y, x + view_width, y + view_height)
+
+
+def read_places(block: Composition, codec: Codec) -> list[int]:
+    """For each token of a block's target but eos, the number of the character that it reads or leads to."""
+    places: list[int] = []
+    for number, line in enumerate(block.lines):
+        places += [line.start] * (number > 0)
+        for at in range(line.start, line.stop):
+            places += [at] * len(codec.encode(block.text[at]))
+    return places

@@ -1,10 +1,11 @@
 """A trained `Recogniser` -> the folder of ONNX files that `tongguocr.recognise.onnx` reads without torch.
 
 Two graphs. `encoder.onnx` takes one image of any size and gives what the decoder sees of it: each layer's
-keys and values, and the features that the dense head compares with token embeddings. `decoder.onnx` takes one
-token a block, for a batch of blocks, with the keys and values of the tokens before; blocks with fewer places
-than the widest are padded and masked. Keys come transposed, so that no step has to turn them. `codec.json` is
-the token table, and `manifest.json` names every file with its SHA-256 and size.
+keys and values, the pointer's keys and what it reads. `decoder.onnx` takes one token and its place a block,
+for a batch of blocks, with the keys and values of the tokens before; it gives the next token's candidates
+and, for every place, how surely the pointer points there. Blocks with fewer places are padded and
+masked. Keys come transposed, so that no step has to turn them. `codec.json` is the token table, and
+`manifest.json` names every file with its SHA-256 and size.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from __future__ import annotations
 import copy
 import json
 import logging
-import math
 import tempfile
 import warnings
 from collections.abc import Iterator
@@ -31,6 +31,7 @@ from tongguocr.files import write_bytes
 from tongguocr.recognise.weights import CODEC, DECODER, ENCODER, FORMAT, MANIFEST, VERSION, sha256
 from tongguocr.tokens.codec import Codec
 from tongguocr.train.model import (
+    POINTER,
     STRIDE,
     Attention,
     DecoderLayer,
@@ -54,11 +55,10 @@ class Looking(nn.Module):
         self.model = model
 
     def forward(self, image: Tensor) -> tuple[Tensor, ...]:
-        """1 x 1 x height x width -> dense features (places x width), keys and values of each layer."""
-        features = self.model.encode(image)
-        seen = self.model.look(features)
-        keys = [key.transpose(2, 3) for key, _ in seen]
-        return self.model.dense(features), *keys, *(value for _, value in seen)
+        """1 x 1 x height x width -> what Seen holds: read features, then keys, then values."""
+        seen = self.model.look(self.model.encode(image))
+        keys = [key.transpose(2, 3) for key, _ in seen.layers]
+        return seen.dense, seen.pointer.transpose(1, 2), *keys, *(value for _, value in seen.layers)
 
 
 class Writing(nn.Module):
@@ -71,8 +71,10 @@ class Writing(nn.Module):
     def forward(
         self,
         tokens: Tensor,
+        place: Tensor,
         mask: Tensor,
         dense: Tensor,
+        pointer: Tensor,
         keys: list[Tensor],
         values: list[Tensor],
         past_keys: list[Tensor],
@@ -82,9 +84,8 @@ class Writing(nn.Module):
         size, model = self.model.size, self.model
         at = torch.full((1,), past_keys[0].shape[3], dtype=torch.int64)
         rotation = line_rotation(at, size.width // size.heads)
-        embedded = model.embedding(tokens)
-        x = embedded[:, None] * math.sqrt(size.width)
-        all_keys, all_values, attentions = [], [], []
+        x, pointed = model.embed(tokens, place)[:, None], mask
+        all_keys, all_values = [], []
         for number, module in enumerate(model.decoder):
             layer = cast(DecoderLayer, module)
             inner = layer.before_self(x)
@@ -92,25 +93,24 @@ class Writing(nn.Module):
             all_keys.append(torch.cat([past_keys[number], rotate(key, rotation).transpose(2, 3)], 3))
             all_values.append(torch.cat([past_values[number], value], 2))
             query = rotate(layer.own.queries(inner), rotation)
-            x = x + _mix(layer.own, query, all_keys[-1], all_values[-1], None)[0]
+            x = x + _mix(layer.own, query, all_keys[-1], all_values[-1], None)
             query = layer.cross.queries(layer.before_cross(x))
-            mixed, weights = _mix(layer.cross, query, keys[number], values[number], mask[:, None, None])
-            x = x + mixed
+            x = x + _mix(layer.cross, query, keys[number], values[number], mask[:, None, None])
             x = x + layer.feed(layer.before_feed(x))
-            attentions.append(weights.mean(1)[:, 0])
+            if number == model.points_after:
+                scores = model.pointer(x, pointer.transpose(1, 2))
+                pointed = (scores + mask[:, None]).softmax(-1)
+                x = x + pointed @ dense
         scores = model.score(model.after_decoder(x[:, 0]))
         best = scores.softmax(-1).topk(min(CANDIDATES, size.tokens))
-        here = (dense @ embedded[:, :, None])[:, :, 0]
-        return scores, best.values, best.indices, torch.stack(attentions), here, *all_keys, *all_values
+        return scores, best.values, best.indices, pointed[:, 0], *all_keys, *all_values
 
 
-def _mix(
-    attention: Attention, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None
-) -> tuple[Tensor, Tensor]:
-    """Attention written out, because its weights are wanted: the mix and the weights."""
+def _mix(attention: Attention, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:
+    """Attention written out, for keys that come transposed."""
     scores = query @ keys * (query.shape[-1] ** -0.5)
     weights = (scores if mask is None else scores + mask).softmax(-1)
-    return attention.out((weights @ values).transpose(1, 2).flatten(2)), weights
+    return attention.out((weights @ values).transpose(1, 2).flatten(2))
 
 
 @contextmanager
@@ -191,7 +191,7 @@ def _write_manifest(model: Recogniser, folder: Path, quantised: bool) -> None:
 def export_encoder(model: Recogniser) -> onnx.ModelProto:
     rows, columns = (STRIDE * torch.export.Dim(name, min=2, max=4096) for name in ("rows", "columns"))
     layers = range(model.size.decoder_layers)
-    outputs = ["dense", *(f"{part}_{n}" for part in ("keys", "values") for n in layers)]
+    outputs = ["dense", "pointer", *(f"{part}_{n}" for part in ("keys", "values") for n in layers)]
     image = torch.zeros(1, 1, 4 * STRIDE, 6 * STRIDE)
     with _fused_attention(model):
         return _graph(Looking(model), (image,), {"image": {2: rows, 3: columns}}, ["image"], outputs)
@@ -209,8 +209,10 @@ def export_decoder(model: Recogniser) -> onnx.ModelProto:
     }
     example = (
         torch.zeros(batch, dtype=torch.int64),
+        torch.zeros(batch, 2),
         torch.zeros(batch, places),
         torch.zeros(batch, places, size.width),
+        torch.zeros(batch, POINTER, places),
         *([torch.zeros(shape) for _ in layers] for shape in shapes.values()),
     )
     dims = {name: torch.export.Dim(name) for name in ("batch", "places", "past")}
@@ -222,13 +224,16 @@ def export_decoder(model: Recogniser) -> onnx.ModelProto:
     }
     dynamic: dict[str, Any] = {
         "tokens": {0: dims["batch"]},
+        "place": {0: dims["batch"]},
         "mask": {0: dims["batch"], 1: dims["places"]},
         "dense": {0: dims["batch"], 1: dims["places"]},
+        "pointer": {0: dims["batch"], 2: dims["places"]},
     }
     for name, (axis, dim) in along.items():
         dynamic[name] = [{0: dims["batch"], axis: dims[dim]} for _ in layers]
-    inputs = ["tokens", "mask", "dense", *(f"{name}_{n}" for name in along for n in layers)]
-    outputs = ["scores", "probabilities", "candidates", "attention", "here"]
+    inputs = ["tokens", "place", "mask", "dense", "pointer"]
+    inputs += [f"{name}_{n}" for name in along for n in layers]
+    outputs = ["scores", "probabilities", "candidates", "pointed"]
     outputs += [f"{name}_{n}" for name in ("new_keys", "new_values") for n in layers]
     return _graph(Writing(model), example, dynamic, inputs, outputs)
 

@@ -118,7 +118,7 @@ class Feed:
             if done is not None:
                 stream = torch.cuda.current_stream(device)
                 stream.wait_event(done)
-                for tensor in (*painted, work.tokens, work.characters):
+                for tensor in (*painted, work.tokens, work.characters, work.places):
                     tensor.record_stream(stream)
             yield work, painted
 
@@ -144,6 +144,7 @@ def to_device(work: Work, device: torch.device) -> Work:
         work.conditions.to(device),
         work.tokens.to(device).long(),
         work.characters.to(device).long(),
+        work.places.to(device).long(),
         work.seed,
     )
 

@@ -20,7 +20,7 @@ from tongguocr.tokens.codec import Codec
 from tongguocr.tokens.transitions import TRANSITIONS
 from tongguocr.train.blocks import BlockMaker, Recipe, Work
 from tongguocr.train.feed import Data, to_device
-from tongguocr.train.model import Cache, Recogniser
+from tongguocr.train.model import NOWHERE, STRIDE, Cache, Recogniser, find_peak
 
 BLOCKS = 32
 """Blocks of each canvas."""
@@ -130,11 +130,13 @@ def read_greedily(model: Recogniser, images: Tensor, codec: Codec, longest: int)
     """The most likely token at every step, all images together, up to eos."""
     seen = model.look(model.encode(images))
     tokens = torch.full((len(images), 1), codec.bos, dtype=torch.long, device=images.device)
+    places = torch.full((len(images), 1, 2), NOWHERE, device=images.device)
     done = torch.zeros(len(images), dtype=torch.bool, device=images.device)
     written: list[Tensor] = []
     past: Cache | None = None
     for step in range(longest):
-        states, past = model.decode(tokens, seen, past)
+        states, pointed, past = model.decode(tokens, places, seen, past)
+        places = find_peak(pointed[:, -1], images.shape[-1] // STRIDE)[:, None]
         tokens = model.score(states[:, -1:]).argmax(-1)
         tokens = torch.where(done[:, None], codec.pad, tokens)
         written.append(tokens)

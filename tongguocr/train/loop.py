@@ -1,8 +1,8 @@
 """One training run: batches in, a checkpoint out, a log beside it.
 
-Two losses: the paper's next-token loss over the target, and a dense one that classifies the features at each
-character's place. Some input tokens are replaced at random, so that the decoder trusts the page and not its
-own memory. The learning rate warms up, stays, and falls as a cosine over the time that the run is given.
+The loop draws batches from its workers, paints them on the device, takes steps (run.py) on their losses
+(losses.py), and validates now and then (judge.py). It can be interrupted at any time, and goes on where the
+last validation left it.
 """
 
 from __future__ import annotations
@@ -11,57 +11,22 @@ import json
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
 from tongguocr.errors import InputError
 from tongguocr.synth.gpu import GlyphAtlas, render_batch
 from tongguocr.synth.real_blocks import LineStore
-from tongguocr.train.blocks import IGNORED, Recipe, Work
+from tongguocr.train.blocks import Work
 from tongguocr.train.feed import Data, Feed, Painted
 from tongguocr.train.judge import Judge
-from tongguocr.train.model import STRIDE, ModelSize, Recogniser
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """What one run is given."""
-
-    minutes: float
-    learning_rate: float = 1e-3
-    warm_up: int = 500
-    """Steps."""
-    flat: float = 0.35
-    """Share of the time before the rate begins to fall."""
-    gentle: float = 0.15
-    """Share of the time in which blocks grow from a column or two to their full size."""
-    betas: tuple[float, float] = (0.9, 0.98)
-    weight_decay: float = 0.02
-    clip: float = 1.0
-    corrupted: float = 0.06
-    """Share of input tokens that are replaced."""
-    smoothing: float = 0.02
-    dense: tuple[float, float] = (1.0, 0.4)
-    """Weight of the dense loss in the first and the second half."""
-    judge_every: float = 5.0
-    """Minutes between validations, each with a checkpoint."""
-    workers: int = 14
-    seed: int = 1
-    compile: bool = True
-    recipe: Recipe = field(default_factory=Recipe)
-
-    def rate(self, step: int, passed: float) -> float:
-        """The learning rate after so many steps, `passed` being the share of the time that is gone."""
-        warm = min(1.0, (step + 1) / self.warm_up)
-        fall = 1.0
-        if passed > self.flat:
-            fall = 0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * (passed - self.flat) / (1 - self.flat)))
-        return self.learning_rate * warm * fall
+from tongguocr.train.losses import losses
+from tongguocr.train.model import ModelSize, Recogniser
+from tongguocr.train.run import Optimisers, Run, make_optimisers, take_step
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +64,8 @@ def train(data: Data, run: Run, size: ModelSize, out: Path, start: Path | None, 
     if start is not None:
         model.load_state_dict(load(start)[1])
     model.stem.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    optimiser = torch.optim.AdamW(
-        model.parameters(),
-        lr=run.learning_rate,
-        betas=run.betas,
-        weight_decay=run.weight_decay,
-        fused=device.type == "cuda",
-    )
-    progress = resume(out / "resume.pt", model, optimiser)
+    optimisers = make_optimisers(model, run)
+    progress = resume(out / "resume.pt", model, optimisers)
     if run.compile:
         for layer in [*model.encoder, *model.decoder]:
             layer.compile(dynamic=True)
@@ -115,14 +74,14 @@ def train(data: Data, run: Run, size: ModelSize, out: Path, start: Path | None, 
     judge = Judge.prepare(data, run.recipe, painter.atlas, device)
     batches = _growing(feed, feed.batches(device, painter.paint), progress, run)
     with (out / "log.jsonl").open("a", encoding="utf-8") as log:
-        for record in _steps(model, optimiser, progress, run, batches, judge, data.codec.bos, device):
+        for record in _steps(model, optimisers, progress, run, batches, judge, data.codec.bos, device):
             log.write(json.dumps(record) + "\n")
             log.flush()
             if "AR" in record:
                 if record["AR"] >= progress.best:
                     progress.best = record["AR"]
                     save(model, size, out / "model.pt")
-                keep(out / "resume.pt", model, optimiser, progress)
+                keep(out / "resume.pt", model, optimisers, progress)
     feed.stop()
 
 
@@ -135,20 +94,21 @@ def _growing(
         yield next(batches)
 
 
-def keep(path: Path, model: Recogniser, optimiser: torch.optim.Optimizer, progress: Progress) -> None:
+def keep(path: Path, model: Recogniser, optimisers: Optimisers, progress: Progress) -> None:
     """All that an interrupted run needs, whole or not at all."""
-    state = {"model": model.state_dict(), "optimiser": optimiser.state_dict(), "progress": asdict(progress)}
-    _write(state, path)
+    states = [optimiser.state_dict() for optimiser in optimisers]
+    _write({"model": model.state_dict(), "optimisers": states, "progress": asdict(progress)}, path)
 
 
-def resume(path: Path, model: Recogniser, optimiser: torch.optim.Optimizer) -> Progress:
+def resume(path: Path, model: Recogniser, optimisers: Optimisers) -> Progress:
     """Take up what `keep` wrote; without such a file, the beginning."""
     if not path.exists():
         return Progress()
     try:
         state = torch.load(path, weights_only=True)
         model.load_state_dict(state["model"])
-        optimiser.load_state_dict(state["optimiser"])
+        for optimiser, saved in zip(optimisers, state["optimisers"], strict=True):
+            optimiser.load_state_dict(saved)
         return Progress(**state["progress"])
     except Exception as error:  # a damaged file fails in the unpickler in any way it likes
         raise InputError(f"{path}: the run cannot go on from this file ({error}).") from None
@@ -177,7 +137,7 @@ def load(path: Path) -> tuple[ModelSize, dict[str, Tensor]]:
 
 def _steps(
     model: Recogniser,
-    optimiser: torch.optim.Optimizer,
+    optimisers: Optimisers,
     progress: Progress,
     run: Run,
     batches: Iterator[tuple[Work, Painted]],
@@ -185,83 +145,32 @@ def _steps(
     bos: int,
     device: torch.device,
 ) -> Iterator[dict[str, float]]:
-    """The loop itself; yields a record now and then, and one with AR after each validation."""
+    """The loop itself; yields the means of each hundred steps, and a record with AR after a validation."""
     judged = begun = time.monotonic()
-    earlier, blocks = progress.minutes, 0
+    earlier, blocks, sums, count = progress.minutes, 0, torch.zeros(4, device=device), 0
     while True:
         passed = progress.minutes / run.minutes
-        for group in optimiser.param_groups:
-            group["lr"] = run.rate(progress.step, min(passed, 1.0))
         work, painted = next(batches)
-        text, dense, right = losses(model, work, painted, run, bos, device)
-        loss = text + run.dense[int(passed >= 0.5)] * dense
-        optimiser.zero_grad(set_to_none=True)
-        torch.autograd.backward(loss)
-        torch.nn.utils.clip_grad_norm_(model.parameters(), run.clip)
-        optimiser.step()
+        found = losses(model, work, painted, run, bos, device)
+        loss = found.text + run.dense[int(passed >= 0.5)] * found.dense + run.pointer * found.pointer
+        take_step(model, optimisers, loss, run, run.rate(progress.step, min(passed, 1.0)))
+        sums, count = sums + torch.stack(found).detach(), count + 1
         now = time.monotonic()
         progress.step, progress.minutes = progress.step + 1, earlier + (now - begun) / 60
         blocks += work.canvas.blocks
         over = progress.minutes >= run.minutes
         if progress.step % 100 == 0 or over:
+            means = [round(value / count, 4) for value in sums.tolist()]
             yield {
                 "step": progress.step,
                 "minutes": round(progress.minutes, 2),
-                "loss": round(float(text.detach()), 4),
-                "dense": round(float(dense.detach()), 4),
-                "accuracy": round(float(right), 4),
-                "rate": optimiser.param_groups[0]["lr"],
+                **dict(zip(("loss", "dense", "pointer", "accuracy"), means, strict=True)),
+                "rate": run.rate(progress.step, min(passed, 1.0)),
                 "blocks a second": round(blocks / (now - begun)),
             }
+            sums, count = torch.zeros_like(sums), 0
         if over or now - judged > 60 * run.judge_every:
             yield {"step": progress.step, "minutes": round(progress.minutes, 2), **judge.score(model)}
             judged = time.monotonic()
         if over:
             return
-
-
-def losses(
-    model: Recogniser, work: Work, painted: Painted, run: Run, bos: int, device: torch.device
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Next-token loss, dense loss, and the share of tokens that were right."""
-    images, points, of_block = painted
-    tokens = work.tokens
-    given = torch.cat([torch.full_like(tokens[:, :1], bos), tokens[:, :-1]], 1)
-    given = corrupt(given, run.corrupted, model.size.tokens)
-    with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
-        features = model.encode(images.contiguous(memory_format=torch.channels_last))
-        states, _ = model.decode(given, model.look(features))
-        wanted = tokens != 0
-        scores = model.score(states[wanted]).float()
-        places, seen = at_places(features, points, of_block, images.shape[-2], images.shape[-1])
-        dense_scores = model.score_places(places).float()
-    targets = torch.where(seen, work.characters, IGNORED)
-    text = F.cross_entropy(scores, tokens[wanted], label_smoothing=run.smoothing)
-    dense = F.cross_entropy(dense_scores, targets, ignore_index=IGNORED)
-    return text, dense, (scores.argmax(-1) == tokens[wanted]).float().mean()
-
-
-def corrupt(tokens: Tensor, share: float, count: int) -> Tensor:
-    """Some tokens replaced by any others; the first one, bos, stays."""
-    chosen = torch.rand(tokens.shape, device=tokens.device) < share
-    chosen[:, 0] = False
-    return torch.where(chosen, torch.randint_like(tokens, count), tokens)
-
-
-def at_places(
-    features: Tensor, points: Tensor, of_block: Tensor, height: int, width: int
-) -> tuple[Tensor, Tensor]:
-    """The features at these points (x, y in pixels), between four neighbours; and which lie in the image."""
-    rows, columns = height // STRIDE, width // STRIDE
-    x, y = (points[:, k] / STRIDE - 0.5 for k in (0, 1))
-    seen = (points[:, 0] > 0) & (points[:, 0] < width) & (points[:, 1] > 0) & (points[:, 1] < height)
-    flat = features.flatten(0, 1)
-    total = torch.zeros(len(points), features.shape[-1], device=features.device, dtype=features.dtype)
-    for dx in (0, 1):
-        for dy in (0, 1):
-            column, row = x.floor() + dx, y.floor() + dy
-            share = (1 - (x - column).abs()) * (1 - (y - row).abs())
-            at = row.clamp(0, rows - 1) * columns + column.clamp(0, columns - 1)
-            index = (of_block * (rows * columns) + at).long()
-            total = total + flat[index] * share[:, None].to(flat.dtype)
-    return total, seen

@@ -2,16 +2,18 @@
 
 A convolutional stem takes grey pixels to stride 16, a transformer with two-dimensional rotary positions looks
 at the whole block, and a causal decoder writes the target of the paper's section 3.2. Images may have any
-height and width that are multiples of 16; nothing is padded. A dense head classifies single places of the
-feature map against the same token embeddings: the generator knows where each character lies, and that loss is
-what makes training from nothing work. The head also gives characters their boxes when reading.
+height and width that are multiples of 16; nothing is padded. The generator knows where each character lies,
+and the network is taught it twice. A dense head classifies single places of the feature map against the token
+embeddings. A pointer in the decoder is taught to point at the character that comes next; it reads the dense
+head's features there, and where it pointed is told to the decoder with the next token, so that a text which
+repeats itself cannot make it lose its place. The pointer also gives characters their boxes when reading.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import cast
+from typing import NamedTuple, cast
 
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -19,6 +21,11 @@ from torch import Tensor, nn
 
 STRIDE = 16
 """Pixels a feature: 2.5 features to a character of 40 px."""
+
+POINTER = 128
+"""Channels by which the pointer compares."""
+NOWHERE = -1.0
+"""Both coordinates of a place that there is not: before the first token."""
 
 Rotation = tuple[Tensor, Tensor]
 Cache = list[tuple[Tensor, Tensor]]
@@ -38,6 +45,16 @@ class ModelSize:
     stem: tuple[int, int] = (96, 192)
     """Channels at a quarter and an eighth of the resolution."""
     stem_blocks: int = 2
+
+
+class Seen(NamedTuple):
+    """What the decoder sees of a batch of images."""
+
+    layers: Cache
+    pointer: Tensor
+    """The pointer's keys, batch x places x POINTER."""
+    dense: Tensor
+    """What it reads, batch x places x width: comparable with token embeddings."""
 
 
 class RMSNorm(nn.Module):
@@ -125,6 +142,20 @@ class DecoderLayer(nn.Module):
         return x + self.feed(self.before_feed(x)), (key, value)
 
 
+class Pointer(nn.Module):
+    """Where the next character lies."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.before = RMSNorm(width)
+        self.query = nn.Linear(width, POINTER, bias=False)
+        self.key = nn.Linear(width, POINTER, bias=False)
+
+    def forward(self, x: Tensor, keys: Tensor) -> Tensor:
+        """States and keys -> a score for every place, batch x length x places."""
+        return self.query(self.before(x)) @ keys.transpose(1, 2) * POINTER**-0.5
+
+
 class ConvBlock(nn.Module):
     """Local strokes before any attention: a wide depthwise filter and a pointwise mix."""
 
@@ -160,6 +191,8 @@ class Recogniser(nn.Module):
         nn.init.normal_(self.embedding.weight, std=0.02)
         self.decoder = nn.ModuleList(DecoderLayer(size) for _ in range(size.decoder_layers))
         self.after_decoder = RMSNorm(size.width)
+        self.whence = nn.Linear(size.width, size.width, bias=False)
+        self.pointer = Pointer(size.width)
         self.dense = nn.Linear(size.width, size.width, bias=False)
 
     def encode(self, image: Tensor) -> Tensor:
@@ -173,28 +206,42 @@ class Recogniser(nn.Module):
             x = layer(x, rotation)
         return self.after_encoder(x)
 
-    def look(self, features: Tensor) -> Cache:
-        """What the decoder's layers see of the image: computed once a block."""
-        return [cast(DecoderLayer, layer).cross.keys_values(features) for layer in self.decoder]
+    def look(self, features: Tensor) -> Seen:
+        """What the decoder sees of the image: computed once a block."""
+        layers = [cast(DecoderLayer, layer).cross.keys_values(features) for layer in self.decoder]
+        return Seen(layers, self.pointer.key(features), self.dense(features))
 
-    def decode(self, tokens: Tensor, seen: Cache, past: Cache | None = None) -> tuple[Tensor, Cache]:
-        """batch x length tokens -> states to be scored, and what later tokens need of them."""
+    def embed(self, tokens: Tensor, places: Tensor) -> Tensor:
+        """Tokens and where they were read (x and y in features, or NOWHERE) -> the decoder's input."""
+        waves = place_waves(places[..., 0] - 0.5, places[..., 1] - 0.5, self.size.width)
+        waves = waves * (places[..., :1] >= 0)
+        return self.embedding(tokens) * math.sqrt(self.size.width) + self.whence(waves)
+
+    @property
+    def points_after(self) -> int:
+        """The layer after which the pointer points: the last but one, if there are two."""
+        return max(self.size.decoder_layers - 2, 0)
+
+    def decode(
+        self, tokens: Tensor, places: Tensor, seen: Seen, past: Cache | None = None
+    ) -> tuple[Tensor, Tensor, Cache]:
+        """batch x length tokens and their places -> states to be scored, the pointer's scores of where the
+        next ones lie, and what later tokens need of these."""
         start = past[0][0].shape[2] if past else 0
         at = torch.arange(start, start + tokens.shape[1], device=tokens.device)
         rotation = line_rotation(at, self.size.width // self.size.heads)
-        x, kept = self.embedding(tokens) * math.sqrt(self.size.width), []
+        x, kept, pointed = self.embed(tokens, places), [], seen.pointer
         for number, layer in enumerate(self.decoder):
-            x, pair = layer(x, seen[number], rotation, past[number] if past else None)
+            x, pair = layer(x, seen.layers[number], rotation, past[number] if past else None)
             kept.append(pair)
-        return self.after_decoder(x), kept
+            if number == self.points_after:
+                pointed = self.pointer(x, seen.pointer).float()
+                x = x + pointed.softmax(-1).to(seen.dense.dtype) @ seen.dense
+        return self.after_decoder(x), pointed, kept
 
     def score(self, states: Tensor) -> Tensor:
         """States -> a score for each token: the embeddings serve both ways."""
         return F.linear(states, self.embedding.weight.to(states.dtype))
-
-    def score_places(self, features: Tensor) -> Tensor:
-        """Features of single places -> scores of the character there."""
-        return self.score(self.dense(features))
 
 
 def _frequencies(count: int, base: float, device: torch.device) -> Tensor:
@@ -218,8 +265,23 @@ def grid_rotation(rows: int, columns: int, head: int, device: torch.device) -> R
 
 def grid_waves(rows: int, columns: int, width: int, device: torch.device) -> Tensor:
     """Where each feature lies, as sines: what cross-attention finds the next line by."""
-    waves = _frequencies(width // 4, 50.0, device)
-    y = torch.arange(rows, device=device).float()[:, None, None] * waves
-    x = torch.arange(columns, device=device).float()[None, :, None] * waves
-    parts = [f(angle).expand(rows, columns, -1) for angle in (y, x) for f in (torch.sin, torch.cos)]
-    return torch.cat(parts, -1).flatten(0, 1)
+    y = torch.arange(rows, device=device).float()[:, None].expand(rows, columns)
+    x = torch.arange(columns, device=device).float()[None].expand(rows, columns)
+    return place_waves(x, y, width).flatten(0, 1)
+
+
+def place_waves(x: Tensor, y: Tensor, width: int) -> Tensor:
+    """Sines and cosines of any places, in features; 0 is the middle of the first feature."""
+    waves = _frequencies(width // 4, 50.0, x.device)
+    angles = [part[..., None] * waves for part in (y, x)]
+    return torch.cat([f(angle) for angle in angles for f in (torch.sin, torch.cos)], -1)
+
+
+def find_peak(scores: Tensor, columns: int) -> Tensor:
+    """The pointer's scores (batch x places) -> x and y in features: the middle of each peak."""
+    at = torch.arange(scores.shape[-1], device=scores.device)
+    x, y = at % columns, at // columns
+    best = scores.argmax(-1, keepdim=True)
+    near = ((x - best % columns).abs() <= 1) & ((y - best // columns).abs() <= 1)
+    weights = scores.float().masked_fill(~near, -torch.inf).softmax(-1)
+    return torch.stack([(weights * x).sum(-1), (weights * y).sum(-1)], -1) + 0.5

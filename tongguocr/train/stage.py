@@ -1,6 +1,6 @@
 """Stage files: a TOML file in, the settings of one training run out.
 
-A stage has three tables, each of them a dataclass beside the code that uses it: [run] (loop.py), [recipe]
+A stage has three tables, each of them a dataclass beside the code that uses it: [run] (run.py), [recipe]
 (blocks.py) and [model] (model.py). What a file leaves out keeps its default; a key that nothing uses is an
 error, because a misspelt setting would otherwise be lost without a word.
 """
@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 from tongguocr.errors import InputError
 from tongguocr.files import decode_utf8, read_bytes
 from tongguocr.train.blocks import Canvas, Recipe
-from tongguocr.train.loop import Run
 from tongguocr.train.model import ModelSize
+from tongguocr.train.run import Run
 
 Settings = TypeVar("Settings")
 

@@ -1,0 +1,92 @@
+"""What a training run is given, and the optimisers it works with.
+
+Matrices are trained by Muon, which takes about half as many steps as AdamW for them; embeddings, convolutions
+and scales by AdamW. Both rates warm up, stay, and fall as a cosine over the time that the run is given.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor, nn
+
+from tongguocr.train.blocks import Recipe
+from tongguocr.train.model import Recogniser
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What one run is given."""
+
+    minutes: float
+    learning_rate: float = 1e-3
+    """Of embeddings, convolutions and scales ..."""
+    matrix_rate: float = 2e-3
+    """... and of matrices."""
+    warm_up: int = 300
+    """Steps."""
+    flat: float = 0.4
+    """Share of the time before the rate begins to fall."""
+    gentle: float = 0.15
+    """Share of the time in which blocks grow from a column or two to their full size."""
+    betas: tuple[float, float] = (0.9, 0.98)
+    weight_decay: float = 0.02
+    clip: float = 1.0
+    corrupted: float = 0.06
+    """Share of input tokens that are replaced, and of input places that lie about two features off."""
+    jitter: float = 0.15
+    """Features by which all other input places are off."""
+    smoothing: float = 0.02
+    dense: tuple[float, float] = (1.0, 0.4)
+    """Weight of the dense loss in the first and the second half ..."""
+    pointer: float = 0.5
+    """... and of the pointer's."""
+    judge_every: float = 5.0
+    """Minutes between validations, each with a checkpoint."""
+    workers: int = 14
+    seed: int = 1
+    compile: bool = True
+    recipe: Recipe = field(default_factory=Recipe)
+
+    def rate(self, step: int, passed: float) -> float:
+        """The part of the learning rates after so many steps, `passed` being the share of the time gone."""
+        warm = min(1.0, (step + 1) / self.warm_up)
+        fall = 1.0
+        if passed > self.flat:
+            fall = 0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * (passed - self.flat) / (1 - self.flat)))
+        return warm * fall
+
+
+Optimisers = Sequence[torch.optim.Optimizer]
+
+
+def make_optimisers(model: Recogniser, run: Run) -> list[torch.optim.Optimizer]:
+    """Muon for the matrices between states, AdamW for the rest."""
+    inner: list[nn.Parameter] = []
+    outer: list[nn.Parameter] = []
+    for name, parameter in model.named_parameters():
+        (inner if parameter.ndim == 2 and not name.startswith("embedding") else outer).append(parameter)
+    on_gpu = outer[0].device.type == "cuda"
+    return [
+        torch.optim.Muon(
+            inner, lr=run.matrix_rate, weight_decay=run.weight_decay, adjust_lr_fn="match_rms_adamw"
+        ),
+        torch.optim.AdamW(
+            outer, lr=run.learning_rate, betas=run.betas, weight_decay=run.weight_decay, fused=on_gpu
+        ),
+    ]
+
+
+def take_step(model: Recogniser, optimisers: Optimisers, loss: Tensor, run: Run, rate: float) -> None:
+    """One step of all optimisers, at this part of their rates."""
+    for optimiser in optimisers:
+        optimiser.zero_grad(set_to_none=True)
+    torch.autograd.backward(loss)
+    torch.nn.utils.clip_grad_norm_(model.parameters(), run.clip)
+    for optimiser in optimisers:
+        for group in optimiser.param_groups:
+            group["lr"] = optimiser.defaults["lr"] * rate
+        optimiser.step()
