@@ -18,6 +18,8 @@ from tongguocr import __version__
 from tongguocr.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
+    import torch
+
     from tongguocr.page import Block, Page
 
 
@@ -33,6 +35,15 @@ def _parser() -> argparse.ArgumentParser:
     read.add_argument("--engine", metavar="NAME", help="rapidocr, tongguocr (default: what reads best)")
     read.add_argument("--weights", type=Path, metavar="DIR", help="exported weights of the engine tongguocr")
     read.set_defaults(run=_read)
+
+    lines = commands.add_parser("lines", help="find a page's lines, their kinds and their order")
+    lines.add_argument("image", type=Path, metavar="IMAGE")
+    lines.add_argument("-o", "--output", type=Path, required=True, metavar="LINES", help=".json, .xml (PAGE)")
+    lines.add_argument("--picture", type=Path, metavar="OUT.png", help="draw the lines, with order arrows")
+    lines.add_argument("--direction", choices=("vertical-rl", "vertical-lr", "horizontal"))
+    lines.add_argument("--detector", default="tongguocr", metavar="NAME", help="tongguocr, rapidocr")
+    lines.add_argument("--weights", type=Path, metavar="DIR", help="exported weights of our detector")
+    lines.set_defaults(run=_lines)
 
     blocks = commands.add_parser("blocks", help="cut a page with known lines into recognition blocks")
     blocks.add_argument("page", type=Path, metavar="PAGE", help="our JSON, PAGE XML or ALTO")
@@ -77,15 +88,17 @@ def _parser() -> argparse.ArgumentParser:
     data.add_argument("--text", type=Path, required=True, metavar="FILE", help="text or real columns")
     data.add_argument("--counts", type=Path, required=True, metavar="TSV", help="how often characters occur")
     data.add_argument("--lines", type=Path, metavar="TSV", help="line images: archive, member, text")
+    data.add_argument("--char-pages", type=Path, metavar="DIR", help="pages with character boxes")
     data.add_argument("--min-count", type=int, default=20, metavar="N", help="rarer ones go out as bytes")
     data.add_argument("--out", type=Path, required=True, metavar="DIR")
     data.set_defaults(run=_train_data)
 
-    train = commands.add_parser("train", help="train the small recogniser: one stage")
-    train.add_argument("stage", type=Path, metavar="STAGE.toml")
-    train.add_argument("--data", type=Path, required=True, metavar="DIR", help="see docs/training.md")
+    train = commands.add_parser("train", help="train the small recogniser or the detector: one stage")
+    train.add_argument("stage", metavar="STAGE", help="0, 1, 2, 3, tune, or a file; see docs/training.md")
+    train.add_argument("--data", type=Path, metavar="DIR", help="what train-data gathered")
+    train.add_argument("--pages", action="append", metavar="KIND=DIR", help="labelled pages (1, 2, 3, tune)")
     train.add_argument("--out", type=Path, required=True, metavar="DIR", help="log and checkpoint go here")
-    train.add_argument("--start", type=Path, metavar="MODEL.pt", help="go on from these weights")
+    train.add_argument("--start", type=Path, metavar="WEIGHTS", help="go on from this folder or model.pt")
     train.add_argument(
         "--device", default="auto", metavar="DEVICE", help="cuda, cpu (default: what is there)"
     )
@@ -93,7 +106,9 @@ def _parser() -> argparse.ArgumentParser:
 
     export = commands.add_parser("export", help="trained weights as the files that reading needs")
     export.add_argument("model", type=Path, metavar="MODEL.pt")
-    export.add_argument("--codec", type=Path, required=True, metavar="CODEC.json")
+    export.add_argument(
+        "--codec", type=Path, metavar="CODEC.json", help="(default: the one beside the model)"
+    )
     export.add_argument("-o", "--output", type=Path, required=True, metavar="DIR")
     export.set_defaults(run=_export)
     return parser
@@ -118,6 +133,22 @@ def _read(args: argparse.Namespace) -> None:
         write_page(result, args.output)
     else:
         print(result.text)
+
+
+def _lines(args: argparse.Namespace) -> None:
+    from tongguocr.formats import write_page
+    from tongguocr.formats.picture import draw_lines, save_picture
+    from tongguocr.layout.detect import find_lines, open_detector
+    from tongguocr.page import Page
+    from tongguocr.sources import load_pixels
+
+    pixels = load_pixels(args.image)
+    page = Page(args.image.name, pixels.shape[1], pixels.shape[0], pixels=pixels)
+    found = find_lines(page, open_detector(args.detector, args.weights), args.direction)
+    write_page(found, args.output)
+    if args.picture:
+        save_picture(draw_lines(found), args.picture)
+    print(f"{len(found.lines)} lines: {args.output}")
 
 
 def _blocks(args: argparse.Namespace) -> None:
@@ -188,40 +219,81 @@ def _train_data(args: argparse.Namespace) -> None:
     _torch_or_sentence()
     from tongguocr.train.gather import gather_data
 
-    for sentence in gather_data(args.out, args.fonts, args.text, args.counts, args.lines, args.min_count):
+    sources = (args.fonts, args.text, args.counts, args.lines, args.min_count, args.char_pages)
+    for sentence in gather_data(args.out, *sources):
         print(sentence)
 
 
 def _train(args: argparse.Namespace) -> None:
     _torch_or_sentence()
-    import torch
+    from tongguocr.train.detector.stage import is_detector_stage
+    from tongguocr.train.stage import find_stage, read_tables
+    from tongguocr.train.team import my_number, pick_device
 
+    args.stage, device = find_stage(args.stage), pick_device(args.device)
+    on_pages = "pages" in read_tables(args.stage)
+    if on_pages and (args.data or not args.pages):
+        raise InputError(f"{args.stage}: this stage needs labelled pages: --pages KIND=DIR, and no --data.")
+    if not on_pages and (args.pages or not args.data):
+        raise InputError(f"{args.stage}: this stage needs what train-data made: --data DIR, and no --pages.")
+    if is_detector_stage(args.stage):
+        _train_detector(args, device)
+        return
+    (_train_on_pages if on_pages else _train_on_blocks)(args, device)
+    if find_spec("matplotlib") and my_number() == 0:
+        from tongguocr.train.plot import draw_log
+
+        draw_log(args.out / "log.jsonl", args.out / "log.png")
+
+
+def _train_on_blocks(args: argparse.Namespace, device: torch.device) -> None:
     from tongguocr.train.feed import load_data
     from tongguocr.train.loop import train
     from tongguocr.train.stage import load_stage
 
     data = load_data(args.data)
     stage = load_stage(args.stage, len(data.codec))
-    found = "cuda" if torch.cuda.is_available() else "cpu"
-    device = torch.device(found if args.device == "auto" else args.device)
     train(data, stage.run, stage.size, args.out, args.start, device)
-    if find_spec("matplotlib"):
-        from tongguocr.train.plot import draw_log
 
-        draw_log(args.out / "log.jsonl", args.out / "log.png")
+
+def _train_on_pages(args: argparse.Namespace, device: torch.device) -> None:
+    from tongguocr.train.epochs import train_pages
+    from tongguocr.train.labelled import parse_source, read_pages
+    from tongguocr.train.restore import find_start, open_model
+    from tongguocr.train.stage import load_page_stage
+    from tongguocr.train.team import my_number
+
+    stage = load_page_stage(args.stage)
+    sources = [parse_source(written) for written in args.pages]
+    say = print if my_number() == 0 else lambda sentence: None
+    pages = read_pages(sources, stage.pages.kinds, stage.pages.judged, stage.mapping, say)
+    model, codec = open_model(find_start(args.start, args.out))
+    train_pages(pages, stage.pages, stage.run, model, codec, args.out, device, say)
+
+
+def _train_detector(args: argparse.Namespace, device: torch.device) -> None:
+    from tongguocr.train.detector.feed import load_source
+    from tongguocr.train.detector.loop import train_detector
+    from tongguocr.train.detector.stage import load_detector_stage
+
+    stage = load_detector_stage(args.stage)
+    source = load_source(args.data, stage.recipe)
+    train_detector(source, stage.run, stage.size, args.out, args.start, device)
 
 
 def _export(args: argparse.Namespace) -> None:
     _torch_or_sentence()
-    from tongguocr.tokens.codec import load_codec
-    from tongguocr.train.export import export
-    from tongguocr.train.loop import load
-    from tongguocr.train.model import Recogniser
+    from tongguocr.train.detector.loop import is_detector, load_detector
 
-    size, state = load(args.model)
-    model = Recogniser(size)
-    model.load_state_dict(state)
-    export(model.eval(), load_codec(args.codec), args.output)
+    if is_detector(args.model):
+        from tongguocr.train.detector.export import export_detector
+
+        export_detector(load_detector(args.model), args.output)
+        return
+    from tongguocr.train.export import export
+    from tongguocr.train.restore import open_model
+
+    export(*open_model(args.model, args.codec), args.output)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

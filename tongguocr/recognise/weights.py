@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,8 @@ class Weights:
     """Channels of one head."""
     layers: int
     """Layers of the decoder."""
+    size: dict[str, Any] = field(default_factory=dict)
+    """All sizes of the network, for those who train it further."""
 
 
 def sha256(path: Path) -> str:
@@ -55,7 +57,7 @@ def load_weights(folder: Path) -> Weights:
         raise InputError(f"{path}: the manifest of the weights is not complete.") from None
     data = {name: _checked(folder / name, wanted[name]) for name in FILES}
     codec = load_codec(folder / CODEC)
-    return Weights(data[ENCODER], data[DECODER], codec, stride, heads, width // max(heads, 1), layers)
+    return Weights(data[ENCODER], data[DECODER], codec, stride, heads, width // max(heads, 1), layers, size)
 
 
 def _parse(path: Path) -> dict[str, Any]:

@@ -82,12 +82,9 @@ class Recipe:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
-    """One batch as a worker hands it over."""
+class Targets:
+    """What a batch of blocks says, and which of its characters each token reads."""
 
-    canvas: Canvas
-    batch: Batch
-    conditions: Conditions
     tokens: Tensor
     """blocks x length: each target with eos, then padding."""
     characters: Tensor
@@ -95,7 +92,34 @@ class Work:
     places: Tensor
     """blocks x length: which of these characters each token of the target reads; a transition points at the
     first of the line it leads to, eos and padding at none (-1)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work(Targets):
+    """One batch as a worker hands it over."""
+
+    canvas: Canvas
+    batch: Batch
+    conditions: Conditions
     seed: int
+
+
+def stack_targets(
+    targets: Sequence[Sequence[int]],
+    places: Sequence[Sequence[int]],
+    characters: Sequence[Sequence[int]],
+    pad: int,
+) -> Targets:
+    """Rows of blocks -> one batch; each block's places count its own characters."""
+    shape = len(targets), max(map(len, targets))
+    tokens, read = (torch.full(shape, fill, dtype=torch.int32) for fill in (pad, NO_PLACE))
+    first = 0
+    for row, (target, numbers) in enumerate(zip(targets, places, strict=True)):
+        tokens[row, : len(target)] = torch.tensor(target, dtype=torch.int32)
+        read[row, : len(numbers)] = torch.tensor(numbers, dtype=torch.int32) + first
+        first += len(characters[row])
+    together = torch.tensor([char for row in characters for char in row], dtype=torch.int32)
+    return Targets(tokens, together, read)
 
 
 @dataclass
@@ -162,22 +186,14 @@ class BlockMaker:
         self, canvas: Canvas, blocks: Sequence[Composition], batch: Batch, wears: Sequence[Wear]
     ) -> Work:
         seed = int(self.rng.integers(1 << 31))
-        targets = [self._target(block) for block in blocks]
-        tokens, places = (
-            torch.full((len(targets), max(map(len, targets))), fill, dtype=torch.int32)
-            for fill in (self.codec.pad, NO_PLACE)
+        said = stack_targets(
+            [self._target(block) for block in blocks],
+            [read_places(block, self.codec) for block in blocks],
+            [[self.token.get(char, IGNORED) for char in block.text] for block in blocks],
+            self.codec.pad,
         )
-        first = 0
-        for row, (block, target) in enumerate(zip(blocks, targets, strict=True)):
-            read = read_places(block, self.codec)
-            tokens[row, : len(target)] = torch.tensor(target, dtype=torch.int32)
-            places[row, : len(read)] = torch.tensor(read, dtype=torch.int32) + first
-            first += len(block)
-        characters = [self.token.get(char, IGNORED) for block in blocks for char in block.text]
         conditions = stack(wears, batch.em, canvas.height, canvas.width, seed)
-        return Work(
-            canvas, batch, conditions, tokens, torch.tensor(characters, dtype=torch.int32), places, seed
-        )
+        return Work(said.tokens, said.characters, said.places, canvas, batch, conditions, seed)
 
     def _target(self, block: Composition) -> list[int]:
         lines = to_page(block).lines

@@ -5,7 +5,8 @@ keys and values, the pointer's keys and what it reads. `decoder.onnx` takes one 
 for a batch of blocks, with the keys and values of the tokens before; it gives the next token's candidates
 and, for every place, how surely the pointer points there. Blocks with fewer places are padded and
 masked. Keys come transposed, so that no step has to turn them. `codec.json` is the token table, and
-`manifest.json` names every file with its SHA-256 and size.
+`manifest.json` names every file with its SHA-256 and size. Each graph notes where it keeps the network's
+parameters (stored.py), so that `restore.py` can make the network from the folder again.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ from tongguocr.train.model import (
     rotate,
 )
 from tongguocr.train.quantise import quantise
+from tongguocr.train.stored import find_parameters, missing, write_note
 
 OPSET = 18
 CANDIDATES = 5
@@ -151,7 +153,14 @@ def export(model: Recogniser, codec: Codec, folder: Path, quantised: bool = True
 def export_graphs(model: Recogniser) -> dict[str, onnx.ModelProto]:
     """The fp32 graphs under their files' names; the model itself may be on any device and stays there."""
     model = copy.deepcopy(model).cpu().float().eval()
-    return {ENCODER: export_encoder(model), DECODER: export_decoder(model)}
+    graphs = {ENCODER: export_encoder(model), DECODER: export_decoder(model)}
+    parameters = {name: value.numpy() for name, value in model.state_dict().items()}
+    notes = {name: find_parameters(graph.graph, parameters) for name, graph in graphs.items()}
+    if lost := missing(parameters, notes.values()):
+        raise RuntimeError(f"the graphs do not hold {', '.join(lost)} as it was")
+    for name, graph in graphs.items():
+        write_note(graph, notes[name])
+    return graphs
 
 
 def write_weights(

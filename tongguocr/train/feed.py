@@ -139,12 +139,12 @@ def to_device(work: Work, device: torch.device) -> Work:
     """The batch and its targets on the device, by way of page-locked memory on a GPU."""
     batch = work.batch.pinned() if device.type == "cuda" else work.batch
     return Work(
-        work.canvas,
-        batch.to(device),
-        work.conditions.to(device),
         work.tokens.to(device).long(),
         work.characters.to(device).long(),
         work.places.to(device).long(),
+        work.canvas,
+        batch.to(device),
+        work.conditions.to(device),
         work.seed,
     )
 

@@ -7,15 +7,16 @@ on purpose, so that the decoder trusts the page and not its own memory.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
 
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
-from tongguocr.train.blocks import IGNORED, NO_PLACE, Work
+from tongguocr.train.blocks import IGNORED, NO_PLACE, Targets
 from tongguocr.train.feed import Painted
-from tongguocr.train.model import NOWHERE, STRIDE, Recogniser
+from tongguocr.train.model import NOWHERE, STRIDE, Recogniser, Seen
 from tongguocr.train.run import Run
 
 
@@ -29,10 +30,20 @@ class Losses(NamedTuple):
     """The share of tokens that were right."""
 
 
+Forward: TypeAlias = Callable[[Tensor, Tensor, Tensor], tuple[Seen, Tensor, Tensor]]
+"""The model, or what calls it where several processes train it together."""
+
+
 def losses(
-    model: Recogniser, work: Work, painted: Painted, run: Run, bos: int, device: torch.device
+    model: Recogniser,
+    work: Targets,
+    painted: Painted,
+    run: Run,
+    bos: int,
+    device: torch.device,
+    forward: Forward | None = None,
 ) -> Losses:
-    """The losses of one batch, and how much was right."""
+    """The losses of one batch, and how much was right; `forward` stands in for calling the model."""
     images, points, of_block = painted
     grid = images.shape[-2] // STRIDE, images.shape[-1] // STRIDE
     tokens, points = work.tokens, points / STRIDE
@@ -40,16 +51,17 @@ def losses(
     given = corrupt(given, run.corrupted, model.size.tokens)
     told = tell_places(points, work.places, grid, run)
     with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
-        features = model.encode(images.contiguous(memory_format=torch.channels_last))
-        seen = model.look(features)
-        states, pointed, _ = model.decode(given, told, seen)
+        images = images.contiguous(memory_format=torch.channels_last)
+        seen, states, pointed = (forward or model)(images, given, told)
         wanted = tokens != 0
         scores = model.score(states[wanted]).float()
         dense_scores = model.score(at_places(seen.dense, points, of_block, grid)).float()
     inside = ((points > 0) & (points < points.new_tensor([grid[1], grid[0]]))).all(-1)
     targets = torch.where(inside, work.characters, IGNORED)
     text = F.cross_entropy(scores, tokens[wanted], label_smoothing=run.smoothing)
-    dense = F.cross_entropy(dense_scores, targets, ignore_index=IGNORED)
+    # A page of characters without tokens of their own has no dense targets at all: then the loss is 0.
+    count = (targets != IGNORED).sum().clamp(min=1)
+    dense = F.cross_entropy(dense_scores, targets, ignore_index=IGNORED, reduction="sum") / count
     right = (scores.argmax(-1) == tokens[wanted]).float().mean()
     return Losses(text, dense, pointer_loss(pointed, points, work.places, inside, grid), right)
 
@@ -71,7 +83,7 @@ def pointer_loss(
     taught = (places != NO_PLACE) & inside[places.clamp(min=0)]
     index, share = neighbours(points[places[taught]], grid)
     sure = pointed[taught].log_softmax(-1).gather(-1, index)
-    return -(sure * share).sum(-1).mean()
+    return -(sure * share).sum() / max(len(sure), 1)
 
 
 def corrupt(tokens: Tensor, share: float, count: int) -> Tensor:

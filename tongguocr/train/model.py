@@ -185,6 +185,11 @@ class Recogniser(nn.Module):
             nn.GELU(),
             nn.Conv2d(eighth, size.width, 3, 2, 1),
         )
+        for part in self.stem:
+            if isinstance(part, nn.Conv2d):
+                # As strong as what goes in: by default, strokes drown in the waves that say where they are.
+                nn.init.kaiming_normal_(part.weight, nonlinearity="relu")
+        self.after_stem = RMSNorm(size.width)
         self.encoder = nn.ModuleList(EncoderLayer(size) for _ in range(size.encoder_layers))
         self.after_encoder = RMSNorm(size.width)
         self.embedding = nn.Embedding(size.tokens, size.width)
@@ -195,13 +200,20 @@ class Recogniser(nn.Module):
         self.pointer = Pointer(size.width)
         self.dense = nn.Linear(size.width, size.width, bias=False)
 
+    def forward(self, images: Tensor, tokens: Tensor, places: Tensor) -> tuple[Seen, Tensor, Tensor]:
+        """All at once, for training: what is seen of the images, states to be scored, what is pointed at."""
+        seen = self.look(self.encode(images))
+        states, pointed, _ = self.decode(tokens, places, seen)
+        return seen, states, pointed
+
     def encode(self, image: Tensor) -> Tensor:
         """batch x 1 x height x width in 0..1 -> batch x places x width, places row by row."""
-        x = self.stem(image * 2 - 1)
+        x = self.stem(standardise(image))
         rows, columns = x.shape[-2:]
         head = self.size.width // self.size.heads
         rotation = grid_rotation(rows, columns, head, x.device)
-        x = x.flatten(2).transpose(1, 2) + grid_waves(rows, columns, self.size.width, x.device).to(x.dtype)
+        x = self.after_stem(x.flatten(2).transpose(1, 2))
+        x = x + grid_waves(rows, columns, self.size.width, x.device).to(x.dtype)
         for layer in self.encoder:
             x = layer(x, rotation)
         return self.after_encoder(x)
@@ -242,6 +254,13 @@ class Recogniser(nn.Module):
     def score(self, states: Tensor) -> Tensor:
         """States -> a score for each token: the embeddings serve both ways."""
         return F.linear(states, self.embedding.weight.to(states.dtype))
+
+
+def standardise(image: Tensor) -> Tensor:
+    """Each image around 0, its ink as strong as that of others: pale scans and dark ones look alike."""
+    middle = image.mean((1, 2, 3), keepdim=True)
+    spread = ((image - middle) ** 2).mean((1, 2, 3), keepdim=True).sqrt()
+    return (image - middle) / (spread + 0.02)
 
 
 def _frequencies(count: int, base: float, device: torch.device) -> Tensor:

@@ -1,7 +1,8 @@
 """What a training run is given, and the optimisers it works with.
 
-Matrices are trained by Muon, which takes about half as many steps as AdamW for them; embeddings, convolutions
-and scales by AdamW. Both rates warm up, stay, and fall as a cosine over the time that the run is given.
+A run lasts so many minutes (drawn blocks have no end) or so many epochs (labelled pages do). Matrices may be
+trained by Muon, which takes about half as many steps as AdamW for them; embeddings, convolutions and scales
+are trained by AdamW. All rates warm up, stay, and fall as a cosine over what the run is given.
 """
 
 from __future__ import annotations
@@ -21,15 +22,17 @@ from tongguocr.train.model import Recogniser
 class Run:
     """What one run is given."""
 
-    minutes: float
+    minutes: float = 0.0
+    epochs: int = 0
+    """One of the two."""
     learning_rate: float = 1e-3
     """Of embeddings, convolutions and scales ..."""
     matrix_rate: float = 2e-3
-    """... and of matrices."""
-    warm_up: int = 300
-    """Steps."""
+    """... and of matrices, by Muon; if 0, they are trained like the others."""
+    warm_up: float = 300.0
+    """Steps; below 1, a share of the run."""
     flat: float = 0.4
-    """Share of the time before the rate begins to fall."""
+    """Share of the run before the rate begins to fall."""
     gentle: float = 0.15
     """Share of the time in which blocks grow from a column or two to their full size."""
     betas: tuple[float, float] = (0.9, 0.98)
@@ -45,15 +48,20 @@ class Run:
     pointer: float = 0.5
     """... and of the pointer's."""
     judge_every: float = 5.0
-    """Minutes between validations, each with a checkpoint."""
+    """Minutes between validations, each with a checkpoint; labelled pages have one an epoch instead, and are
+    only kept so often."""
     workers: int = 14
     seed: int = 1
     compile: bool = True
     recipe: Recipe = field(default_factory=Recipe)
 
+    def __post_init__(self) -> None:
+        if (self.minutes > 0) == (self.epochs > 0):
+            raise ValueError("a run has either minutes or epochs")
+
     def rate(self, step: int, passed: float) -> float:
-        """The part of the learning rates after so many steps, `passed` being the share of the time gone."""
-        warm = min(1.0, (step + 1) / self.warm_up)
+        """The part of the learning rates after so many steps, `passed` being the share of the run gone."""
+        warm = min(1.0, (step + 1) / self.warm_up if self.warm_up >= 1 else passed / max(self.warm_up, 1e-9))
         fall = 1.0
         if passed > self.flat:
             fall = 0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * (passed - self.flat) / (1 - self.flat)))
@@ -64,20 +72,20 @@ Optimisers = Sequence[torch.optim.Optimizer]
 
 
 def make_optimisers(model: Recogniser, run: Run) -> list[torch.optim.Optimizer]:
-    """Muon for the matrices between states, AdamW for the rest."""
+    """Muon for the matrices between states, AdamW for the rest; or AdamW for all."""
     inner: list[nn.Parameter] = []
     outer: list[nn.Parameter] = []
     for name, parameter in model.named_parameters():
-        (inner if parameter.ndim == 2 and not name.startswith("embedding") else outer).append(parameter)
+        between = run.matrix_rate > 0 and parameter.ndim == 2 and not name.startswith("embedding")
+        (inner if between else outer).append(parameter)
     on_gpu = outer[0].device.type == "cuda"
-    return [
-        torch.optim.Muon(
-            inner, lr=run.matrix_rate, weight_decay=run.weight_decay, adjust_lr_fn="match_rms_adamw"
-        ),
-        torch.optim.AdamW(
-            outer, lr=run.learning_rate, betas=run.betas, weight_decay=run.weight_decay, fused=on_gpu
-        ),
-    ]
+    adam = torch.optim.AdamW(
+        outer, lr=run.learning_rate, betas=run.betas, eps=1e-8, weight_decay=run.weight_decay, fused=on_gpu
+    )
+    if not inner:
+        return [adam]
+    rate, decay = run.matrix_rate, run.weight_decay
+    return [torch.optim.Muon(inner, lr=rate, weight_decay=decay, adjust_lr_fn="match_rms_adamw"), adam]
 
 
 def take_step(model: Recogniser, optimisers: Optimisers, loss: Tensor, run: Run, rate: float) -> None:

@@ -1,0 +1,129 @@
+"""What a run writes: log.jsonl, model.pt (the best weights so far), resume.pt (all that it goes on from).
+
+In: records of steps and validations. A record with an AR is a validation: if it is the best one, the weights
+are saved, and the run is kept as it is. Files are replaced whole, because a run may be killed at any moment.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tongguocr.errors import InputError
+from tongguocr.train.losses import Losses
+from tongguocr.train.model import ModelSize, Recogniser
+from tongguocr.train.run import Optimisers
+
+LOG, MODEL, RESUME = "log.jsonl", "model.pt", "resume.pt"
+
+Record = Mapping[str, float]
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far a run has come: what an interrupted one goes on from, with its model and optimiser."""
+
+    step: int = 0
+    minutes: float = 0.0
+    best: float = -math.inf
+    """The best AR of a validation so far."""
+    epoch: int = 0
+    """Epochs that are done ..."""
+    window: int = 0
+    """... and windows of this one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Journal:
+    """A run's files; only the main process writes them."""
+
+    out: Path
+    model: Recogniser
+    optimisers: Optimisers
+    progress: Progress
+    is_main: bool = True
+
+    def write(self, record: Record) -> None:
+        """One line of the log; after a validation the weights, too."""
+        if not self.is_main:
+            return
+        with (self.out / LOG).open("a", encoding="utf-8") as log:
+            log.write(json.dumps(record) + "\n")
+        if "AR" in record:
+            if record["AR"] >= self.progress.best:
+                self.progress.best = record["AR"]
+                save(self.model, self.model.size, self.out / MODEL)
+            self.keep()
+
+    def keep(self) -> None:
+        if self.is_main:
+            keep(self.out / RESUME, self.model, self.optimisers, self.progress)
+
+
+class Means:
+    """Losses and accuracy over the steps since they were last asked for."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.sums, self.count = torch.zeros(4, device=device), 0
+
+    def add(self, found: Losses) -> None:
+        self.sums, self.count = self.sums + torch.stack(found).detach(), self.count + 1
+
+    def take(self) -> dict[str, float]:
+        means = [round(value / max(self.count, 1), 4) for value in self.sums.tolist()]
+        self.sums, self.count = torch.zeros_like(self.sums), 0
+        return dict(zip(("loss", "dense", "pointer", "accuracy"), means, strict=True))
+
+
+def make_folder(out: Path) -> None:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{out}: the folder cannot be made ({error.strerror}).") from None
+
+
+def keep(path: Path, model: Recogniser, optimisers: Optimisers, progress: Progress) -> None:
+    """All that an interrupted run needs, whole or not at all."""
+    states = [optimiser.state_dict() for optimiser in optimisers]
+    _write({"model": model.state_dict(), "optimisers": states, "progress": asdict(progress)}, path)
+
+
+def resume(path: Path, model: Recogniser, optimisers: Optimisers) -> Progress:
+    """Take up what `keep` wrote; without such a file, the beginning."""
+    if not path.exists():
+        return Progress()
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True)
+        model.load_state_dict(state["model"])
+        for optimiser, saved in zip(optimisers, state["optimisers"], strict=True):
+            optimiser.load_state_dict(saved)
+        return Progress(**state["progress"])
+    except Exception as error:  # a damaged file fails in the unpickler in any way it likes
+        raise InputError(f"{path}: the run cannot go on from this file ({error}).") from None
+
+
+def save(model: Recogniser, size: ModelSize, path: Path) -> None:
+    """The weights in half precision, whole or not at all."""
+    state = {name: value.half().cpu() for name, value in model.state_dict().items()}
+    _write({"size": asdict(size), "state": state}, path)
+
+
+def _write(content: dict[str, Any], path: Path) -> None:
+    torch.save(content, path.with_suffix(".tmp"))
+    path.with_suffix(".tmp").replace(path)
+
+
+def load(path: Path) -> tuple[ModelSize, dict[str, Tensor]]:
+    """What `save` wrote, in single precision again."""
+    try:
+        saved = torch.load(path, map_location="cpu", weights_only=True)
+        return ModelSize(**saved["size"]), {name: value.float() for name, value in saved["state"].items()}
+    except Exception as error:  # a damaged file fails in the unpickler in any way it likes
+        raise InputError(f"{path}: these are not weights of the recogniser ({error}).") from None

@@ -1,0 +1,129 @@
+"""One process or several that train the same network: what they must agree on.
+
+Started by `accelerate launch`, each process draws its own batches; gradients are averaged as they arise, so
+that all hold the same parameters after every step. Everything that decides about a step (how far the run is,
+whether it is over) is the main process's word, because clocks and batches differ. A process alone has
+nothing to agree on: `Team` is then plain Python, and accelerate need not be installed.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from datetime import timedelta
+from typing import Any, cast
+
+import torch
+
+from tongguocr.errors import InputError, MissingExtraError
+from tongguocr.train.losses import Forward
+from tongguocr.train.model import Recogniser
+
+CLOCK = 10
+"""Steps between two looks at the main process's clock: each look waits for the device."""
+PATIENCE = timedelta(hours=2)
+"""How long processes wait for the main one, which validates alone."""
+
+
+def my_number() -> int:
+    """This process's number; 0 for the main one. Known before any device is touched."""
+    return int(os.environ.get("RANK", "0")) if team_size() > 1 else 0
+
+
+def team_size() -> int:
+    """How many processes were started together."""
+    return int(os.environ.get("WORLD_SIZE", "1"))
+
+
+class Team:
+    """A process alone."""
+
+    count = 1
+    number = 0
+
+    def __init__(self, device: torch.device) -> None:
+        self.device = device
+
+    @property
+    def is_main(self) -> bool:
+        return self.number == 0
+
+    def wrap(self, model: Recogniser) -> Forward:
+        """What to call in place of the model, so that gradients are everybody's."""
+        return cast(Forward, model)
+
+    def share(self, value: float) -> float:
+        """The main process's value."""
+        return value
+
+    def any(self, true: bool) -> bool:
+        """Whether it is true for one of the processes at least."""
+        return true
+
+    def now(self, fresh: bool = False) -> float:
+        """Seconds by the main process's clock, looked at every few calls or when asked for."""
+        return time.monotonic()
+
+    def part(self) -> None:
+        """The work is done."""
+
+
+class Accelerated(Team):
+    """Several processes, each with a device of its own; all must make the same calls in the same order."""
+
+    def __init__(self, device: torch.device) -> None:
+        try:
+            from accelerate import Accelerator, InitProcessGroupKwargs
+        except ImportError:
+            raise MissingExtraError("Training in several processes", "train") from None
+        # Half precision is the loop's own business, on one device as on several.
+        self.accelerator: Any = Accelerator(
+            cpu=device.type == "cpu",
+            mixed_precision="no",
+            kwargs_handlers=[InitProcessGroupKwargs(timeout=PATIENCE)],
+        )
+        super().__init__(self.accelerator.device)
+        self.count, self.number = self.accelerator.num_processes, self.accelerator.process_index
+        self.clock, self.looks = 0.0, 0
+
+    def wrap(self, model: Recogniser) -> Forward:
+        return cast(Forward, self.accelerator.prepare_model(model))
+
+    def share(self, value: float) -> float:
+        held = torch.tensor([value], dtype=torch.float64, device=self.device)
+        torch.distributed.broadcast(held, 0)
+        return float(held)
+
+    def any(self, true: bool) -> bool:
+        held = torch.tensor([float(true)], device=self.device)
+        torch.distributed.all_reduce(held, torch.distributed.ReduceOp.MAX)
+        return bool(held > 0)
+
+    def now(self, fresh: bool = False) -> float:
+        if fresh or self.looks % CLOCK == 0:
+            self.clock = self.share(time.monotonic())
+        self.looks += 1
+        return self.clock
+
+    def part(self) -> None:
+        self.accelerator.wait_for_everyone()
+        self.accelerator.end_training()
+
+
+def gather_team(device: torch.device) -> Team:
+    """The processes that were started together, or this one."""
+    return Accelerated(device) if team_size() > 1 else Team(device)
+
+
+def pick_device(name: str) -> torch.device:
+    """A device by its name; `auto` is the GPU where there is one. The device itself is not touched."""
+    there = torch.cuda.is_available()
+    if name == "auto":
+        return torch.device("cuda" if there else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise InputError(f"There is no device {name!r}; take cuda, cpu or auto.") from None
+    if device.type not in (("cuda", "cpu") if there else ("cpu",)):
+        raise InputError(f"There is no device {name!r} that can train here.")
+    return device
