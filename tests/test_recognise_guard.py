@@ -104,7 +104,7 @@ def test_what_is_kept_is_a_start_without_that_loop(items: list[int]) -> None:
 @settings(deadline=None)
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=12), st.integers(0, 20))
 def test_every_endless_sequence_is_stopped(unit: list[int], start: int) -> None:
-    watch = Watch(cap=400, lines=1)
+    watch = Watch(cap=400, lines=1, limits=Limits(agains=10**9))
     tokens = [100 + k for k in range(start)] + unit * 400
     stops = (watch.add(t, (0.0, 0.0), starts_character=True, ends_line=False) for t in tokens)
     stop = next(stop for stop in stops if stop)
@@ -117,9 +117,42 @@ def test_the_watch_stops_at_the_cap() -> None:
     for character, line_end in ((True, False), (False, False), (False, True)):
         watch, stop = Watch(cap=30, lines=2), None
         while stop is None and len(watch.tokens) < 1000:
-            stop = watch.add(next(fresh), (0, 0), starts_character=character, ends_line=line_end)
+            at = (0, len(watch.tokens))
+            stop = watch.add(next(fresh), at, starts_character=character, ends_line=line_end)
         assert stop == "cap" and len(watch.tokens) <= 121
         assert watch.kept(stop) == len(watch.tokens) - 1
+
+
+def watched(
+    lines: int, places: list[tuple[float, float]], breaks: tuple[int, ...] = ()
+) -> tuple[Watch, str | None]:
+    """Different tokens read at these places, until the watch says stop."""
+    watch, stop = Watch(cap=400, lines=lines), None
+    for k, place in enumerate(places):
+        stop = watch.add(k, place, starts_character=k not in breaks, ends_line=k in breaks)
+        if stop:
+            break
+    return watch, stop
+
+
+def test_places_read_again_end_the_last_line() -> None:
+    column = [(1.0, float(k)) for k in range(6)]
+    watch, stop = watched(1, [*column, *column])
+    assert stop == "end" and watch.kept("end") == 6 and len(watch.tokens) == 8
+    watch, stop = watched(1, [*column, (1.0, 0.0), *column], breaks=(6,))
+    assert stop == "end" and watch.kept("end") == 6, "nor is the transition kept that led back"
+
+
+def test_places_read_again_in_the_middle_of_a_block_are_a_loop() -> None:
+    column = [(1.0, float(k)) for k in range(6)]
+    watch, stop = watched(3, [*column, *column])
+    assert stop == "loop" and watch.kept("loop") == 6
+
+
+def test_rows_of_notes_and_one_doubtful_place_are_no_loop() -> None:
+    rows = [(1.0, k / 2) for k in range(12)] + [(0.5, 0.0)] + [(0.5, k / 2) for k in range(12)]
+    assert watched(2, rows, breaks=(12,))[1] is None
+    assert watched(1, [(0.0, 0.0), (0.0, 1.0), (0.0, 1.1), (0.0, 2.0), (0.0, 3.0), (0.1, 3.0)])[1] is None
 
 
 # Reading again in parts

@@ -29,7 +29,7 @@ from tongguocr.recognise.prepare import prepare
 from tongguocr.train.model import find_peak as find_peak_torch
 
 NEVER = 10**9
-UNGUARDED = Reading(limits=Limits(refrains=(NEVER,) * 3, stuck_repeats=NEVER))
+UNGUARDED = Reading(limits=Limits(refrains=(NEVER,) * 3, stuck_repeats=NEVER, agains=NEVER))
 
 
 @pytest.fixture(scope="module", params=["fp32", "quantised"])

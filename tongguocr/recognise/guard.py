@@ -2,16 +2,17 @@
 
 A model that writes freely can write on after the page has ended. Two things are watched while it writes: the
 number of characters that the block's lines can hold, and tails that repeat. A repeated tail on fresh places
-of the page is a refrain (南無阿彌陀佛 five times is text); on places that were read already it is a loop. On
-either, the block's lines are split in two and the parts read by themselves; a single line that still fails
-comes out marked and cut.
+of the page is a refrain (南無阿彌陀佛 five times is text); on places that were read already it is a loop.
+Characters read where others were read before are a loop too, whatever they say; after the last line they are
+no more than an end that was missed, and are dropped. On a fault the block's lines are split in two and the
+parts read by themselves; a single line that still fails comes out marked and cut.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
-from math import ceil
+from math import ceil, dist
 from statistics import median
 
 import numpy as np
@@ -48,6 +49,10 @@ class Limits:
     """... and at least of a refrain, which is then left to the cap."""
     cell: float = 0.5
     """Places this near, in characters, count as one."""
+    again: float = 0.22
+    """A character this near to an earlier one reads its place again: rows of notes are 0.5 apart ..."""
+    agains: int = 2
+    """... and so many of them in a row are proof."""
     free: frozenset[str] = frozenset("□■▢○〇〓")
     """Marks for what cannot be read stand in long rows."""
 
@@ -115,22 +120,50 @@ class Watch:
     tokens: list[int] = field(default_factory=list)
     places: list[Point] = field(default_factory=list)
     characters: int = 0
-    breaks: int = 0
+    breaks: list[int] = field(default_factory=list)
+    """Which tokens are transitions."""
+    read: dict[tuple[int, int], list[Point]] = field(default_factory=dict)
+    """Where characters were read, by cells."""
+    reread: list[int] = field(default_factory=list)
+    """Which of the last tokens began a character in a place that was read before."""
 
     def add(self, token: int, place: Point, *, starts_character: bool, ends_line: bool) -> Stop | None:
         """Take the next token; the reason to stop now, or None."""
         self.tokens.append(token)
         self.places.append(place)
         self.characters += starts_character
-        self.breaks += ends_line
+        if ends_line:
+            self.breaks.append(len(self.tokens) - 1)
+        if starts_character and self._reads_again(place):
+            # After the last line there is nothing to read again: the end was missed.
+            ended = sum(at < self.kept("end") for at in self.breaks)
+            return "loop" if ended + 1 < self.lines else "end"
         if find_loop(self.tokens, self.places, self.limits, self.free) is not None:
             return "loop"
         # A character takes up to four byte tokens, and a line given whole may hold a few short ones.
-        too_long = len(self.tokens) > 4 * self.cap or self.breaks > 4 * (self.lines + 2)
+        too_long = len(self.tokens) > 4 * self.cap or len(self.breaks) > 4 * (self.lines + 2)
         return "cap" if too_long or self.characters > self.cap else None
+
+    def _reads_again(self, place: Point) -> bool:
+        """Whether this character and those just before it stand where others were read."""
+        reach = self.limits.again
+        column, row = (int(value // reach) for value in place)
+        near = (
+            other
+            for x in (column - 1, column, column + 1)
+            for y in (row - 1, row, row + 1)
+            for other in self.read.get((x, y), ())
+        )
+        known = any(dist(place, other) < reach for other in near)
+        self.reread = [*self.reread, len(self.tokens) - 1] if known else []
+        self.read.setdefault((column, row), []).append(place)
+        return len(self.reread) >= self.limits.agains
 
     def kept(self, stop: Stop) -> int:
         """How many tokens are worth keeping: not the one that went beyond the cap, not a loop."""
+        if stop != "cap" and len(self.reread) >= self.limits.agains:
+            first = self.reread[0]
+            return first - 1 if first - 1 in self.breaks else first
         if stop == "loop":
             found = find_loop(self.tokens, self.places, self.limits, self.free)
             return len(self.tokens) if found is None else found
