@@ -160,10 +160,26 @@ def test_rows_of_notes_and_one_doubtful_place_are_no_loop() -> None:
 
 def test_good_readings_pass_unchanged() -> None:
     blocks = inputs_of(make_page(4))
-    engine = FakeEngine(lambda block: read_as(block, {"l1": "一二", "l4": "三"}))
+    engine = FakeEngine(lambda block: read_as(block, {"l1": "一二", "l2": "三", "l3": "四", "l4": "五"}))
     assert Guarded(engine).read(blocks) == [engine.answer(blocks[0])]
     assert engine.asked == [["l1", "l2", "l3", "l4"]]
     assert Guarded(engine).read([]) == []
+
+
+def test_a_line_without_text_is_read_again_by_itself() -> None:
+    blocks = inputs_of(make_page(4))
+    texts = {"l1": "一二", "l2": "三", "l3": "四", "l4": "五"}
+
+    def forgets_the_last(block: BlockInput) -> BlockReading:
+        kept = [line.id for line in block.lines][: max(len(block.lines) - 1, 1)]
+        return read_as(block, {name: texts[name] for name in kept})
+
+    engine = FakeEngine(forgets_the_last)
+    (reading,) = Guarded(engine).read(blocks)
+    assert [line.text for line in reading.lines] == list(texts.values())
+    blank = FakeEngine(lambda block: read_as(block, {}))
+    (reading,) = Guarded(blank).read(blocks)
+    assert [line.status for line in reading.lines] == ["empty"] * 4 and len(blank.asked) == 7
 
 
 def bad_when(names: set[str], stop: str = "loop") -> FakeEngine:

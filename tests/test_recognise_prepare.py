@@ -28,7 +28,7 @@ def test_tiny_type_is_enlarged_twice_at_most() -> None:
 
 def test_sides_are_whole_features_and_bounded() -> None:
     prepared = prepare(inputs_of(make_page(2, length=60))[0])
-    assert max(prepared.picture.shape) == 1024
+    assert max(prepared.picture.shape) == 896
     assert all(side % 16 == 0 for side in prepared.picture.shape)
 
 
@@ -88,5 +88,5 @@ def test_any_box_on_any_page(wide: int, high: int, corners: tuple[float, ...], d
     line = replace(column("l", 0, 0, 1, 1), box=box, direction=direction)
     page = Page("", wide, high, (line,), np.zeros((high, wide), np.uint8))
     prepared = prepare(inputs_of(page)[0], Scaling())
-    assert all(side % 16 == 0 and 32 <= side <= 1024 for side in prepared.picture.shape)
+    assert all(side % 16 == 0 and 32 <= side <= 896 for side in prepared.picture.shape)
     assert prepared.character > 0 and np.isfinite(prepared.to_page((1, 1))).all()

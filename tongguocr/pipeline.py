@@ -13,7 +13,7 @@ from tongguocr.crops import CropSettings
 from tongguocr.page import Page
 from tongguocr.recognise import Engine, fill_page, make_inputs
 
-DEFAULT_ENGINE = "rapidocr"
+DEFAULT_ENGINE = "tongguocr"
 """Whatever reads best on the measured sets; `python -m bench.recogniser` tells."""
 
 

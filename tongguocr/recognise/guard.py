@@ -4,8 +4,9 @@ A model that writes freely can write on after the page has ended. Two things are
 number of characters that the block's lines can hold, and tails that repeat. A repeated tail on fresh places
 of the page is a refrain (南無阿彌陀佛 five times is text); on places that were read already it is a loop.
 Characters read where others were read before are a loop too, whatever they say; after the last line they are
-no more than an end that was missed, and are dropped. On a fault the block's lines are split in two and the
-parts read by themselves; a single line that still fails comes out marked and cut.
+no more than an end that was missed, and are dropped. On a fault, or where a line of several got no text, the
+block's lines are split in two and the parts read by themselves; a single line that still fails comes out
+marked and cut.
 """
 
 from __future__ import annotations
@@ -182,13 +183,22 @@ class Guarded:
             return []
         readings = self.engine.read(blocks)
         faults = [find_fault(block, read, self.limits) for block, read in zip(blocks, readings, strict=True)]
-        again = [k for k, fault in enumerate(faults) if fault != "end" and len(blocks[k].lines) > 1]
+        again = [
+            k
+            for k, (fault, reading) in enumerate(zip(faults, readings, strict=True))
+            if len(blocks[k].lines) > 1 and (fault != "end" or lost(reading))
+        ]
         parts = self.read([part for k in again for part in split_block(blocks[k])])
         halves = {k: (parts[2 * n], parts[2 * n + 1]) for n, k in enumerate(again)}
         return [
             join(*halves[k]) if k in halves else mark(block, reading, faults[k], self.limits)
             for k, (block, reading) in enumerate(zip(blocks, readings, strict=True))
         ]
+
+
+def lost(reading: BlockReading) -> bool:
+    """Whether a line got no text: rather read it again by itself than lose it."""
+    return any(line.status == "empty" for line in reading.lines)
 
 
 def find_fault(block: BlockInput, reading: BlockReading, limits: Limits = Limits()) -> Stop:

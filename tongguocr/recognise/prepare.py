@@ -29,7 +29,8 @@ class Scaling:
     """Wanted height of a character in pixels."""
     most: float = 2.0
     """Scans with smaller characters are enlarged by no more than this: there is nothing more to see."""
-    longest: int = 1024
+    longest: int = 896
+    """What the shipped weights were trained on; characters of longer columns become smaller."""
     shortest: int = 32
     step: int = 16
     """The model's stride: sides are multiples of it, and so are `longest` and `shortest`."""

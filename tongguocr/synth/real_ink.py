@@ -84,11 +84,19 @@ def characters(text: str) -> tuple[str, ...]:
 
 def read_lines(table: Path, wanted: Callable[[str], bool] = lambda name: True) -> Iterator[LineImage]:
     """The lines of a table whose file name is wanted, tar by tar."""
+    for name, text, grey in read_images(table, wanted):
+        yield make_line(name, text, grey)
+
+
+def read_images(
+    table: Path, wanted: Callable[[str], bool] = lambda name: True
+) -> Iterator[tuple[str, str, Pixels]]:
+    """File name, text and grey image of the lines that are wanted, tar by tar."""
     rows = _rows(table)
     for archive in dict.fromkeys(row[0] for row in rows):
         texts = {name: text for tar, name, text in rows if tar == archive and wanted(name)}
         if texts:
-            yield from _lines_of(table.parent / archive, texts)
+            yield from _images_of(table.parent / archive, texts)
 
 
 def _rows(table: Path) -> list[tuple[str, str, str]]:
@@ -110,14 +118,14 @@ def _rows(table: Path) -> list[tuple[str, str, str]]:
     return rows
 
 
-def _lines_of(archive: Path, texts: dict[str, str]) -> Iterator[LineImage]:
+def _images_of(archive: Path, texts: dict[str, str]) -> Iterator[tuple[str, str, Pixels]]:
     left = dict(texts)
     try:
         with tarfile.open(archive) as tar:
             for member in tar:
                 text = left.pop(member.name, None)
                 if text is not None and (data := tar.extractfile(member)) is not None:
-                    yield make_line(member.name, text, _open(data.read(), archive, member.name))
+                    yield member.name, text, _open(data.read(), archive, member.name)
     except FileNotFoundError:
         raise InputError(f"{archive}: there is no such file.") from None
     except (tarfile.TarError, OSError, EOFError):

@@ -1,0 +1,185 @@
+"""The frozen benchmark read with given lines: `python -m bench.frozen FOLDER --counts COUNTS.tsv`.
+
+FOLDER is what `tongguocr synth --bench` wrote. Printed for each engine: AR and CR over all pages together,
+the recall of rare characters (rank beyond 6,000 by the counts), how long the longest page is beside its
+reference; and for our own engine the share of right transition tokens and of characters whose predicted
+centre lies in the true box. Nothing is folded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from bench.recogniser import load_folder
+from tongguocr.errors import InputError
+from tongguocr.evaluate.align import DELETION, INSERTION, MATCH, SUBSTITUTION, align
+from tongguocr.files import decode_utf8, read_bytes
+from tongguocr.geometry import centre
+from tongguocr.page import Char, Page
+from tongguocr.pipeline import read_lines
+from tongguocr.recognise import ENGINES, SHIPPED, BlockInput, Engine, open_engine
+from tongguocr.recognise.guard import Guarded
+from tongguocr.recognise.onnx import FIRST_BREAK, FIRST_BYTE, OnnxEngine, Sight, Written
+from tongguocr.recognise.prepare import Prepared
+
+COMMON = 6000
+"""Characters of a higher rank are rare."""
+
+
+@dataclass
+class Tally:
+    """What one engine did on all pages so far."""
+
+    steps: Counter[str] = field(default_factory=Counter)
+    rare: Counter[bool] = field(default_factory=Counter)
+    transitions: Counter[str] = field(default_factory=Counter)
+    centres: Counter[bool] = field(default_factory=Counter)
+    longest: float = 0.0
+    pages: dict[str, tuple[Counter[str], float]] = field(default_factory=dict)
+
+    def row(self) -> list[str]:
+        wanted = sum(self.steps[step] for step in (MATCH, SUBSTITUTION, DELETION))
+        right, invented = self.steps[MATCH], self.steps[INSERTION]
+        shares = [(right - invented) / wanted, right / wanted, share(self.rare)]
+        moves = sum(self.transitions[step] for step in (MATCH, SUBSTITUTION, DELETION))
+        faults = sum(self.transitions.values()) - self.transitions[MATCH]
+        shares += [1 - faults / moves if moves else float("nan"), share(self.centres), self.longest]
+        seconds = sum(seconds for _, seconds in self.pages.values())
+        return [*(f"{100 * value:.2f}" for value in shares), f"{seconds / len(self.pages):.2f}"]
+
+
+def share(counts: Counter[bool]) -> float:
+    return counts[True] / counts.total() if counts else float("nan")
+
+
+class Watched(OnnxEngine):
+    """Our engine, which remembers what it wrote of each block."""
+
+    def __init__(self, folder: Path, threads: int) -> None:
+        super().__init__(folder, threads=threads)
+        self.written: list[tuple[BlockInput, Prepared, Written]] = []
+
+    def write(
+        self, sights: Sequence[Sight], blocks: Sequence[BlockInput], prepared: Sequence[Prepared]
+    ) -> list[Written]:
+        written = super().write(sights, blocks, prepared)
+        self.written += zip(blocks, prepared, written, strict=True)
+        return written
+
+
+def count_page(page: Page, engine: Engine, rare: frozenset[str] | None, tally: Tally) -> None:
+    start = time.perf_counter()
+    result = read_lines(page, engine)
+    seconds = time.perf_counter() - start
+    found, wanted = (plain("".join(line.text for line in p.lines)) for p in (result, page))
+    steps = align(wanted, found)
+    counts = Counter(steps)
+    tally.steps += counts
+    tally.longest = max(tally.longest, len(found) / max(len(wanted), 1))
+    tally.pages[page.image] = (counts, seconds)
+    if rare is not None:
+        for char, step in zip(wanted, (s for s in steps if s != INSERTION), strict=True):
+            if char in rare:
+                tally.rare[step == MATCH] += 1
+    by_id = {line.id: line.chars for line in result.lines}
+    for line in page.lines:
+        for true, read in matches(line.chars, by_id[line.id]):
+            x, y = centre(read.box)
+            tally.centres[true.box[0] <= x <= true.box[2] and true.box[1] <= y <= true.box[3]] += 1
+
+
+def plain(text: str) -> str:
+    """Without white space."""
+    return "".join(text.split())
+
+
+def matches(wanted: Sequence[Char], found: Sequence[Char]) -> Iterator[tuple[Char, Char]]:
+    """Characters of one line that were read right, with what was read."""
+    i = j = 0
+    # One letter a character, so that a base with a mark on it stays one.
+    names = {text: chr(k + 1) for k, text in enumerate({char.text for char in (*wanted, *found)})}
+    for step in align(*("".join(names[char.text] for char in chars) for chars in (wanted, found))):
+        if step == MATCH:
+            yield wanted[i], found[j]
+        i, j = i + (step != INSERTION), j + (step != DELETION)
+
+
+def count_transitions(engine: Watched, page: Page, tally: Tally) -> None:
+    """Transition tokens of the blocks as first cut, against those of the lines as they are."""
+    done = 0
+    for block, picture, text in sorted(engine.written, key=lambda entry: entry[0].crop.block.start):
+        span = block.crop.block
+        if span.start < done:
+            continue  # a part that was read again
+        done = span.stop
+        high, wide = picture.picture.shape
+        size = wide / picture.scale[0], high / picture.scale[1]
+        wanted = engine.codec.encode_lines(span.lines(page), *size)
+        tally.transitions += Counter(align(moves(wanted), moves(text.watch.tokens)))
+    engine.written.clear()
+
+
+def moves(tokens: Sequence[int]) -> str:
+    """Transitions as a letter each."""
+    return "".join(chr(0x41 + token - FIRST_BREAK) for token in tokens if FIRST_BREAK <= token < FIRST_BYTE)
+
+
+def rare_characters(path: Path, pages: Sequence[Page]) -> frozenset[str]:
+    """Characters of these pages that are not among the most frequent of a table: its first and third cell."""
+    rows = [line.split("\t") for line in decode_utf8(read_bytes(path), path).splitlines()[1:]]
+    try:
+        ranked = sorted(rows, key=lambda row: -int(row[2]))
+    except (IndexError, ValueError):
+        raise InputError(f"{path}: this is not a table of characters, code points and counts.") from None
+    common = {row[0] for row in ranked[:COMMON]}
+    return frozenset(char for page in pages for char in plain(page.text) if char not in common)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description="Read the frozen benchmark with given lines.")
+    parser.add_argument("folder", type=Path, metavar="FOLDER")
+    parser.add_argument("--counts", type=Path, metavar="COUNTS.tsv", help="to know which characters are rare")
+    parser.add_argument("--engine", action="append", choices=ENGINES, help="default: all")
+    parser.add_argument("--weights", type=Path, default=SHIPPED, metavar="DIR")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--worst", type=int, default=0, metavar="N", help="name the pages read worst")
+    chosen = parser.parse_args(arguments)
+    console = Console(width=120)
+    pages = list(load_folder(chosen.folder))
+    if not pages:
+        raise InputError(f"{chosen.folder}: there are no pages here.")
+    rare = rare_characters(chosen.counts, pages) if chosen.counts else None
+    table = Table(title=f"{len(pages)} pages, percent; {platform.processor()}, {os.cpu_count()} cores")
+    for name in ("engine", "AR", "CR", "rare", "transitions", "centres", "longest", "s/page"):
+        table.add_column(name, justify="left" if name == "engine" else "right")
+    for name in chosen.engine or ENGINES:
+        ours = Watched(chosen.weights, chosen.threads) if name == "tongguocr" else None
+        engine = Guarded(ours) if ours else open_engine(name)
+        tally = Tally()
+        for page in pages:
+            count_page(page, engine, rare, tally)
+            if ours:
+                count_transitions(ours, page, tally)
+        table.add_row(name, *tally.row())
+        errors = {page: 1 - steps[MATCH] / max(steps.total(), 1) for page, (steps, _) in tally.pages.items()}
+        for page in sorted(errors, key=errors.__getitem__)[-chosen.worst :] if chosen.worst else ():
+            console.print(f"{name} {page}: {100 * errors[page]:.1f} % wrong")
+    console.print(table)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except InputError as error:
+        sys.exit(f"bench.frozen: {error}")
