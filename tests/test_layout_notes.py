@@ -79,3 +79,34 @@ def test_columns_of_one_thickness_are_main_text() -> None:
 def test_thin_rows_without_main_text_about_them_are_notes_beside_thick_columns() -> None:
     boxes = [main(500, 100, 900), *rows(456, 100, 800, 760), main(412, 100, 900), main(368, 100, 900)]
     assert found(*boxes) == [(0, 0), (1, 1), (1, -1), (2, 0), (3, 0)]
+
+
+def known(boxes: list[Box], notes: list[int]) -> list[tuple[int, int]]:
+    is_note = np.isin(np.arange(len(boxes)), notes)
+    columns = find_columns(np.array(boxes, np.float64), is_note)
+    return [(int(c), int(s)) for c, s in zip(columns.column, columns.side, strict=True)]
+
+
+def test_a_known_row_without_a_partner_belongs_to_its_column() -> None:
+    """A signature: 總纂官臣紀昀, the 臣 small and to the right."""
+    boxes = [main(500, 100, 220), (502, 225, 522, 245), main(500, 250, 330), main(440, 100, 400)]
+    assert known(boxes, [1]) == [(0, 0), (0, 1), (0, 0), (1, 0)]
+    assert known([*boxes, (380, 225, 400, 245)], [1, 4])[4] == (2, 0), (
+        "nothing stands above or below this one"
+    )
+
+
+def test_what_is_known_to_be_main_text_is_no_pair() -> None:
+    """Two short columns above a third one that stands between them: by their places they could be a note."""
+    boxes = [(510, 100, 540, 200), (470, 100, 500, 200), (490, 205, 520, 600)]
+    assert found(*boxes) == [(0, 1), (0, -1), (0, 0)]
+    assert [side for _, side in known(boxes, [])] == [0, 0, 0]
+    assert known(boxes, [0, 1]) == [(0, 1), (0, -1), (0, 0)]
+
+
+def test_what_is_known_decides_where_places_do_not() -> None:
+    """A line between the middle of its column and the place of a right row, between both in thickness."""
+    boxes = [main(500, 100, 300), *rows(500, 305, 200, 200), main(456, 100, 300), (446, 305, 476, 600)]
+    assert found(*boxes)[4] == (1, 0)
+    assert known(boxes, [1, 2])[4] == (1, 0)
+    assert known(boxes, [1, 2, 4])[4] == (1, 1)

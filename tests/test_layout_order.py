@@ -135,6 +135,17 @@ def test_known_kinds_are_kept_and_obeyed() -> None:
     assert ids(order_lines(odd)) == ["01", "00"]
 
 
+def test_nothing_but_known_notes_is_no_band() -> None:
+    """Notes at the foot of two columns: by their places they are a register of their own."""
+    main = [(x, 0, x + 40, 300) for x in (300, 240, 180, 120, 60, 0)]
+    rows = [(x, 325, x + 18, 500) for x in (322, 300, 22, 0)]
+    page = page_of(*main, *rows)
+    kinds = ["main"] * len(main) + ["note"] * len(rows)
+    page = replace(page, lines=tuple(replace(x, kind=k) for x, k in zip(page.lines, kinds, strict=True)))
+    order = ids(order_lines(page, keep_kinds=True))
+    assert order == ["00", "06", "07", "01", "02", "03", "04", "05", "08", "09"]
+
+
 def test_only_order_and_kind_change() -> None:
     truth = composed("head-notes", 1)
     found = {line.id: line for line in order_lines(truth).lines}

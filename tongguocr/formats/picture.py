@@ -1,4 +1,4 @@
-"""Page and blocks -> a picture to look at: lines tinted by block, order arrows from line to line.
+"""Page -> a picture to look at: lines tinted by block or by kind, order arrows from line to line.
 
 The page's own image lies underneath where there is one, blank paper where there is none.
 """
@@ -17,7 +17,7 @@ from PIL import Image, ImageDraw, ImageFont
 from tongguocr.errors import InputError
 from tongguocr.files import write_bytes
 from tongguocr.geometry import Box, Point
-from tongguocr.page import Block, Page
+from tongguocr.page import KINDS, Block, Kind, Page
 from tongguocr.tokens.transitions import end_anchor, start_anchor
 
 Colour: TypeAlias = tuple[int, int, int]
@@ -29,6 +29,7 @@ COLOURS: tuple[Colour, ...] = (
     (210, 130, 20),
     (20, 140, 150),
 )
+KIND_COLOURS: dict[Kind, Colour] = dict(zip(KINDS, COLOURS, strict=False))
 BETWEEN_BLOCKS: Colour = (40, 40, 40)
 LONGEST_SIDE = 2400
 """Pictures are for the eye: a larger page is drawn smaller."""
@@ -81,6 +82,25 @@ def draw_blocks(page: Page, blocks: tuple[Block, ...]) -> Image.Image:
     for before, after in pairwise(blocks):
         start = end_anchor(page.lines[before.stop - 1])
         pen.arrow(start, start_anchor(page.lines[after.start]), BETWEEN_BLOCKS)
+    return Image.alpha_composite(_paper(page, size), tint).convert("RGB")
+
+
+def draw_lines(page: Page) -> Image.Image:
+    """The page with each line outlined in its kind's colour and numbered, and the way the text runs."""
+    scale = min(1.0, LONGEST_SIDE / max(page.width, page.height, 1))
+    size = max(round(page.width * scale), 1), max(round(page.height * scale), 1)
+    tint = Image.new("RGBA", size)
+    pen = Pen(ImageDraw.Draw(tint), scale, max(2, round(max(size) / 600)))
+    for line in page.lines:
+        x0, y0, x1, y1 = pen.box(line.box)
+        corners = [(x * scale, y * scale) for x, y in line.polygon or ()]
+        outline = corners or [(x0, y0), (x1, y0), (x1, y1), (x0, y1)]
+        colour = KIND_COLOURS[line.kind]
+        pen.draw.polygon(outline, fill=(*colour, 40), outline=(*colour, 200), width=pen.stroke)
+    for before, after in pairwise(page.lines):
+        pen.arrow(end_anchor(before), start_anchor(after), BETWEEN_BLOCKS)
+    for number, line in enumerate(page.lines, start=1):
+        pen.label(str(number), (line.box[2], line.box[1]), KIND_COLOURS[line.kind])
     return Image.alpha_composite(_paper(page, size), tint).convert("RGB")
 
 

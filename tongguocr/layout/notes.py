@@ -15,7 +15,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from tongguocr.layout.frame import Floats, Ints, typical
+from tongguocr.layout.frame import Flags, Floats, Ints, typical
 
 SAME_TOP = 0.5
 """Two rows of a note begin within this part of a row's thickness ..."""
@@ -37,6 +37,8 @@ TELLING = 1.3
 """Where main text is this much thicker than the rows of notes, thickness alone finds most of it."""
 SNUG = (0.85, 1.65)
 """Neighbouring columns are this far apart, in twice the distance of the rows."""
+KNOWN = 0.8
+"""How much it counts, in the same measure, that a line is said to be a note, or not to be one."""
 FAR = 2.5
 """Column distances beyond which the next column need not be in step."""
 
@@ -61,20 +63,46 @@ class Pairs:
     """Lines that are surely main text."""
 
 
-def find_columns(boxes: Floats) -> Columns:
-    """Every line of the block gets its column and its side."""
-    pairs = _pairs(boxes)
+def find_columns(boxes: Floats, is_note: Flags | None = None) -> Columns:
+    """Every line of the block gets its column and its side; `is_note` is what is said of the lines before.
+
+    What is said counts much but not all: a pair of rows has at least one line that is said to be a note, and
+    the main text about it none.
+    """
+    pairs = _pairs(boxes, is_note)
     if len(pairs.rows) and len(pairs.anchors):
-        return _in_step(boxes, pairs)
-    return Columns(_stack(boxes), np.zeros(len(boxes), np.int64))
+        return _in_step(boxes, pairs, is_note)
+    side = np.zeros(len(boxes), np.int64)
+    if is_note is not None and is_note.any():
+        boxes, side = _in_their_columns(boxes, is_note)
+    return Columns(_stack(boxes), side)
 
 
-def _pairs(boxes: Floats) -> Pairs:
+def _in_their_columns(boxes: Floats, is_note: Flags) -> tuple[Floats, Ints]:
+    """Rows that have no partner, such as 臣 in a signature, made as wide as the main text above or below.
+
+    Returns the boxes so changed, and the side of each row.
+    """
+    main = boxes[~is_note]
+    wide, side = boxes.copy(), np.zeros(len(boxes), np.int64)
+    for k in np.flatnonzero(is_note):
+        x = (boxes[k, 0] + boxes[k, 2]) / 2
+        apart = np.maximum(main[:, 1] - boxes[k, 3], boxes[k, 1] - main[:, 3])
+        above = (main[:, 0] <= x) & (x <= main[:, 2]) & (apart < ADJACENT * (boxes[k, 2] - boxes[k, 0]))
+        if above.any():
+            wide[k, [0, 2]] = main[above][np.argmin(apart[above])][[0, 2]]
+            side[k] = 1 if x > wide[k, [0, 2]].mean() else -1
+    return wide, side
+
+
+def _pairs(boxes: Floats, is_note: Flags | None) -> Pairs:
     x, w = (boxes[:, 0] + boxes[:, 2]) / 2, boxes[:, 2] - boxes[:, 0]
     candidates = _side_by_side(boxes, x, w)
+    if is_note is not None:
+        candidates = [(right, left) for right, left in candidates if is_note[right] or is_note[left]]
     supported = []
     for right, left in candidates:
-        main = {int(k) for k in _centred_main(boxes, x, w, right, left)}
+        main = {int(k) for k in _centred_main(boxes, x, w, right, left) if is_note is None or not is_note[k]}
         if main:
             uneven = abs(boxes[right, 1] - boxes[left, 1]) / min(w[right], w[left])
             off = min(abs(x[k] - (x[right] + x[left]) / 2) for k in main) / (x[right] - x[left])
@@ -130,12 +158,14 @@ def _thin_pairs(boxes: Floats, w: Floats, candidates: list[tuple[int, int]]) -> 
     return Pairs(np.array(rows, np.int64).reshape(-1, 2), anchors)
 
 
-def _in_step(boxes: Floats, pairs: Pairs) -> Columns:
+def _in_step(boxes: Floats, pairs: Pairs, is_note: Flags | None) -> Columns:
     """From the sure columns outward: each line is put in the nearest column that it is in step with."""
     x, w = (boxes[:, 0] + boxes[:, 2]) / 2, boxes[:, 2] - boxes[:, 0]
     aside = float(np.median(x[pairs.rows[:, 0]] - x[pairs.rows[:, 1]])) / 2
     main, row = float(np.median(w[pairs.anchors])), float(np.median(w[pairs.rows.ravel()]))
     wide = np.stack([np.abs(np.log2(w / main)), np.abs(np.log2(w / row)), np.abs(np.log2(w / row))])
+    if is_note is not None:
+        wide = wide + KNOWN / BY_WIDTH * np.stack([is_note, ~is_note, ~is_note])
     thick = np.flatnonzero(wide[0] < wide[1]) if main > TELLING * row else pairs.anchors
     step = _column_step(x[thick], aside)
     side = np.zeros(len(x), np.int64)

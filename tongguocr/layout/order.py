@@ -49,21 +49,24 @@ class Reading:
     margin: list[int] = field(default_factory=list)
     fold: list[int] = field(default_factory=list)
     notes: set[int] = field(default_factory=set)
+    is_note: Flags | None = None
+    """Which lines are known to be notes, where kinds are known."""
 
 
 def order_lines(page: Page, direction: Writing | None = None, keep_kinds: bool = False) -> Page:
     """The page with its lines in reading order and their kinds set; every line exactly once.
 
     `direction` says how the lines follow each other where the user knows better than their shapes tell;
-    `keep_kinds` takes the lines' kinds as given. Neither the lines' order, nor their text, nor their own
-    direction is looked at. Lines of equal place follow each other by their ids.
+    `keep_kinds` takes the lines' kinds as given, and lets them help to find the columns. Neither the lines'
+    order, nor their text, nor their own direction is looked at. Lines of equal place follow each other by
+    their ids.
     """
     if not page.lines:
         return page
     lines = tuple(sorted(page.lines, key=lambda line: (line.box, line.id, line.polygon or ())))
     boxes = upright(lines, direction or guess_writing(lines))
-    reading = Reading()
     known: list[Kind | None] = [line.kind if keep_kinds else None for line in lines]
+    reading = Reading(is_note=np.array([kind == "note" for kind in known]) if keep_kinds else None)
     body = [k for k, kind in enumerate(known) if kind not in ("margin", "fold")]
     _divide(boxes, np.array(body, np.int64), reading, apart=not keep_kinds)
     for kind, place in (("margin", reading.margin), ("fold", reading.fold)):
@@ -101,13 +104,13 @@ def _divide(boxes: Floats, block: Ints, reading: Reading, apart: bool) -> None:
         right = _middle(boxes[block]) > gutter
         _divide(boxes, block[right], reading, apart)
         _divide(boxes, block[~right], reading, apart)
-    elif len(bands := _bands(boxes, block)) > 1:
+    elif len(bands := _bands(boxes, block, reading.is_note)) > 1:
         if apart and _is_head(boxes, bands):
             _columns(boxes, bands.pop(0), reading.margin, set())
         for band in bands:
             _divide(boxes, band, reading, apart)
     else:
-        _columns(boxes, block, reading.text, reading.notes)
+        _columns(boxes, block, reading.text, reading.notes, reading.is_note)
 
 
 def _middle(boxes: Floats) -> Floats:
@@ -128,15 +131,19 @@ def _blanks(low: Floats, high: Floats) -> list[tuple[float, float]]:
     return [(float(a), float(b)) for a, b in zip(reach[:-1], starts, strict=True) if b > a]
 
 
-def _bands(boxes: Floats, block: Ints) -> list[Ints]:
-    """The block divided at the blanks that run through from side to side, upper first."""
+def _bands(boxes: Floats, block: Ints, is_note: Flags | None) -> list[Ints]:
+    """The block divided at the blanks that run through from side to side, upper first.
+
+    Where notes are known, nothing but notes is no band: they belong to the text above or below.
+    """
     inside = boxes[block]
     size, level = typical(inside), (boxes[:, 1] + boxes[:, 3]) / 2
     bands: list[Ints] = []
     rest = block
     for a, b in _rows(inside, size):
         above, below = rest[level[rest] < (a + b) / 2], rest[level[rest] >= (a + b) / 2]
-        if _parts(boxes, above, below, block, size):
+        only_notes = is_note is not None and (is_note[above].all() or is_note[below].all())
+        if not only_notes and _parts(boxes, above, below, block, size):
             bands.append(above)
             rest = below
     return [*bands, rest]
@@ -250,7 +257,9 @@ def _rows_through(boxes: Floats, strip: Ints) -> bool:
     return bool(rows) and not any(bool(c.any()) for c in crossed)
 
 
-def _columns(boxes: Floats, block: Ints, order: list[int], notes: set[int]) -> None:
+def _columns(
+    boxes: Floats, block: Ints, order: list[int], notes: set[int], is_note: Flags | None = None
+) -> None:
     """Read a block that is only columns, lines lying above them first and those lying below them last."""
     if len(block) == 0:
         return
@@ -261,7 +270,7 @@ def _columns(boxes: Floats, block: Ints, order: list[int], notes: set[int]) -> N
     high = (boxes[flat, 1] + boxes[flat, 3]) / 2 <= level
     order += [int(k) for k in flat[high]]
     if len(standing):
-        found = find_columns(boxes[standing])
+        found = find_columns(boxes[standing], None if is_note is None else is_note[standing])
         for column in range(int(found.column.max()) + 1):
             inside = np.flatnonzero(found.column == column)
             order += [int(standing[k]) for k in _down(boxes[standing], inside, found.side)]

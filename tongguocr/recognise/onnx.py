@@ -92,8 +92,8 @@ class OnnxEngine:
         self.weights: Weights = load_weights(folder)
         self.codec: Codec = self.weights.codec
         self.reading = reading
-        self.encoder = _session(self.weights.encoder, folder / ENCODER, threads)
-        self.decoder = _session(self.weights.decoder, folder / DECODER, threads)
+        self.encoder = open_session(self.weights.encoder, folder / ENCODER, threads)
+        self.decoder = open_session(self.weights.decoder, folder / DECODER, threads)
         self.free = frozenset(
             FIRST_CHARACTER + k for k, c in enumerate(self.codec.characters) if c in reading.limits.free
         )
@@ -279,7 +279,8 @@ def _around(at: Point, size: Point, region: Box) -> Box:
     return (x - half_x, y - half_y, x + half_x, y + half_y)
 
 
-def _session(model: bytes, path: Path, threads: int) -> InferenceSession:
+def open_session(model: bytes, path: Path, threads: int) -> InferenceSession:
+    """A graph of ONNX Runtime, from the bytes of the file at `path`."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()

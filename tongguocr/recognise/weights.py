@@ -45,7 +45,7 @@ def sha256(path: Path) -> str:
 def load_weights(folder: Path) -> Weights:
     """The weights in a folder that `tongguocr.train.export` wrote."""
     path = folder / MANIFEST
-    manifest = _parse(path)
+    manifest = read_manifest(path)
     try:
         size = manifest["size"]
         width, heads, layers = (int(size[key]) for key in ("width", "heads", "decoder_layers"))
@@ -55,12 +55,13 @@ def load_weights(folder: Path) -> Weights:
         )
     except (KeyError, TypeError, ValueError):
         raise InputError(f"{path}: the manifest of the weights is not complete.") from None
-    data = {name: _checked(folder / name, wanted[name]) for name in FILES}
+    data = {name: read_checked(folder / name, wanted[name]) for name in FILES}
     codec = load_codec(folder / CODEC)
     return Weights(data[ENCODER], data[DECODER], codec, stride, heads, width // max(heads, 1), layers, size)
 
 
-def _parse(path: Path) -> dict[str, Any]:
+def read_manifest(path: Path) -> dict[str, Any]:
+    """What a manifest says, if it is one of ours."""
     try:
         manifest = json.loads(decode_utf8(read_bytes(path), path))
     except (ValueError, RecursionError):
@@ -72,7 +73,8 @@ def _parse(path: Path) -> dict[str, Any]:
     return manifest
 
 
-def _checked(path: Path, wanted: str) -> bytes:
+def read_checked(path: Path, wanted: str) -> bytes:
+    """A file whose SHA-256 is the one wanted."""
     data = read_bytes(path)
     if hashlib.sha256(data).hexdigest() != wanted:
         raise InputError(f"{path}: the file is not the one that {MANIFEST} names; fetch the weights again.")

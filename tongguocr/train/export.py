@@ -203,7 +203,7 @@ def export_encoder(model: Recogniser) -> onnx.ModelProto:
     outputs = ["dense", "pointer", *(f"{part}_{n}" for part in ("keys", "values") for n in layers)]
     image = torch.zeros(1, 1, 4 * STRIDE, 6 * STRIDE)
     with _fused_attention(model):
-        return _graph(Looking(model), (image,), {"image": {2: rows, 3: columns}}, ["image"], outputs)
+        return to_graph(Looking(model), (image,), {"image": {2: rows, 3: columns}}, ["image"], outputs)
 
 
 def export_decoder(model: Recogniser) -> onnx.ModelProto:
@@ -244,10 +244,10 @@ def export_decoder(model: Recogniser) -> onnx.ModelProto:
     inputs += [f"{name}_{n}" for name in along for n in layers]
     outputs = ["scores", "probabilities", "candidates", "pointed"]
     outputs += [f"{name}_{n}" for name in ("new_keys", "new_values") for n in layers]
-    return _graph(Writing(model), example, dynamic, inputs, outputs)
+    return to_graph(Writing(model), example, dynamic, inputs, outputs)
 
 
-def _graph(
+def to_graph(
     module: nn.Module, example: tuple[Any, ...], dynamic: Any, inputs: list[str], outputs: list[str]
 ) -> onnx.ModelProto:
     """One module as an ONNX graph, weights inside."""

@@ -1,8 +1,9 @@
 """Everything a training run reads, in one folder: fonts, text, counts and line images in, files out.
 
 The folder holds atlas.npz (with its parts), codec.json, counts.tsv, text.txt or text.txt.xz, and, where line
-images are given, lines.npz and held_out.npz, the pages that training must not see. It can be carried to a
-machine that has no fonts. The codec's characters are mined as `tongguocr vocab` mines them.
+images are given, lines.npz and held_out.npz, the pages that training must not see; and char_pages.npz, real
+pages with character boxes, for the detector. It can be carried to a machine that has no fonts. The codec's
+characters are mined as `tongguocr vocab` mines them.
 """
 
 from __future__ import annotations
@@ -21,10 +22,17 @@ from tongguocr.synth.real_ink import LineImage, Lines, gather, is_history, read_
 from tongguocr.synth.text import COLUMN_MARKS, load_text
 from tongguocr.tokens.codec import make_codec
 from tongguocr.tokens.vocab import mine
+from tongguocr.train.detector.real_pages import FILE, is_held_out, read_char_pages, save_pages
 
 
 def gather_data(
-    out: Path, fonts: Path, text: Path, counts: Path, lines: Path | None = None, min_count: int = 20
+    out: Path,
+    fonts: Path,
+    text: Path,
+    counts: Path,
+    lines: Path | None = None,
+    min_count: int = 20,
+    char_pages: Path | None = None,
 ) -> list[str]:
     """Fill the folder; returns what to tell the user, one sentence each."""
     load_text(text)
@@ -45,7 +53,11 @@ def gather_data(
     missing = book.missing(chars)
     drawn = f"{len(missing)} cannot be drawn: {''.join(missing[:40])}"
     said = [f"{len(chars)} characters, {len(book.faces)} faces; {drawn}"]
-    return [*said, _gather_lines(lines, out)] if lines is not None else said
+    if lines is not None:
+        said.append(_gather_lines(lines, out))
+    if char_pages is not None:
+        said.append(_gather_char_pages(char_pages, out))
+    return said
 
 
 def _gather_lines(table: Path, out: Path) -> str:
@@ -56,6 +68,14 @@ def _gather_lines(table: Path, out: Path) -> str:
     save_lines(_coarse(gather(train)), out / "lines.npz")
     save_lines(_coarse(gather(test)), out / "held_out.npz")
     return f"{len(train)} line images to train on, {len(test)} held out by book page."
+
+
+def _gather_char_pages(folder: Path, out: Path) -> str:
+    """Real pages, held-out ones among them: their names tell which."""
+    pages = read_char_pages(folder)
+    save_pages(pages, out / FILE)
+    held_out = sum(is_held_out(page.name) for page in pages)
+    return f"{len(pages) - held_out} real pages to train the detector on, {held_out} held out."
 
 
 def _coarse(lines: Lines) -> Lines:

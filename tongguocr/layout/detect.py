@@ -1,0 +1,239 @@
+"""Pixels -> lines in reading order: `find_lines`, with our own detector or another behind one interface.
+
+Ours looks at the page once, with the longer side reduced to 1,024 px, and once much smaller for the large
+characters of titles. If the characters it finds are too small or too large to be told surely, it looks again
+at the scale they need. Then characters are linked into lines, and the lines put in order. ONNX Runtime and
+numpy alone; the weights are checked by their SHA-256.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Protocol, TypeAlias
+
+import numpy as np
+
+from tongguocr.errors import InputError
+from tongguocr.geometry import clip
+from tongguocr.layout.frame import Writing
+from tongguocr.layout.link import Doubt, Linking, drop_strays, link_characters, make_lines
+from tongguocr.layout.looks import cut_tiles, is_blank, padded, to_grey
+from tongguocr.layout.order import order_lines
+from tongguocr.layout.peaks import Characters, Floats, find_peaks, together, without_echoes
+from tongguocr.page import Line, Page, Pixels
+
+DETECTORS = ("tongguocr", "rapidocr")
+FILE = "detector.onnx"
+SHIPPED = Path(__file__).parent.parent / "weights" / "detector"
+"""Where the detector's weights of the package lie."""
+
+Network: TypeAlias = Callable[[Floats], Floats]
+"""1 x 1 x height x width from 0 to 1 -> CHANNELS x rows x columns (peaks.py)."""
+
+
+class LineDetector(Protocol):
+    """Anything that finds lines."""
+
+    tells_kinds: bool
+    """Whether its lines have kinds; otherwise they follow from where the lines stand."""
+
+    def detect(self, pixels: Pixels) -> tuple[Line, ...]:
+        """The lines of a page, in any order."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Detecting:
+    """How a page is looked at; lengths are pixels of what the network sees."""
+
+    first: int = 1024
+    """The longer side at first."""
+    wanted: float = 28.0
+    """The middle character when looked at again."""
+    good: tuple[float, float] = (0.7, 1.45)
+    """No second look if it would be enlarged by no less and no more than this ..."""
+    least: float = 11.0
+    """... and the small characters, the lowest tenth, are not below this."""
+    largest: float = 72.0
+    """The large ones, the highest tenth, are kept below this."""
+    coarse: float = 3.5
+    """How much smaller the look for large characters is ..."""
+    from_coarse: float = 22.0
+    """... and from which size on it counts."""
+    sparse: float = 0.03
+    """If characters cover less of the page than this, most of them may be too small to be seen."""
+    reduced: float = 0.5
+    """A page that is reduced to less than this is looked at closely in its middle ..."""
+    little: float = 12.0
+    """... and looked at again if twice as much text shows there, and so many characters more."""
+    enlarged: float = 2.0
+    """No page is enlarged more."""
+    most: float = 40_000_000
+    """Pixels of one look."""
+    tile: int = 1280
+    overlap: int = 192
+    threshold: float = 0.3
+    """Characters with a lower score are not looked at ..."""
+    sure: float = 0.5
+    """... and those below this have no say in the scale."""
+    linking: Linking = field(default_factory=Linking)
+    doubt: Doubt = field(default_factory=Doubt)
+
+
+class CharacterDetector:
+    """Our detector: characters by a network, lines by their links."""
+
+    tells_kinds = True
+
+    def __init__(self, network: Network, settings: Detecting = Detecting()) -> None:
+        self.network, self.settings = network, settings
+
+    def detect(self, pixels: Pixels) -> tuple[Line, ...]:
+        chars = self.find_characters(pixels)
+        chains = link_characters(chars, self.settings.linking)
+        height, width = pixels.shape[:2]
+        lines = make_lines(chars, drop_strays(chars, chains, width, height, self.settings.doubt))
+        return tuple(_on_page(line, width, height) for line in lines)
+
+    def find_characters(self, pixels: Pixels) -> Characters:
+        """All characters, in page pixels, from the look that sees them best."""
+        factor = self._bounded(pixels, self.settings.first / max(pixels.shape[:2]), 1.0)
+        chars = self._looks(pixels, factor)
+        finer = factor
+        while _covered(chars, pixels) < self.settings.sparse or self._misses_small(pixels, chars, finer):
+            finer, before = self._bounded(pixels, 2 * finer, 1.0), finer
+            if finer < 1.2 * before:
+                break
+            more = self._looks(pixels, finer)
+            if self._worth(more) > self._worth(chars):
+                factor, chars = finer, more
+        change = self._change(chars, factor)
+        if change != 1.0:
+            better = self._bounded(pixels, change * factor, self.settings.enlarged)
+            if abs(np.log(better / factor)) > 0.1:
+                chars = self._looks(pixels, better)
+        return chars
+
+    def _misses_small(self, pixels: Pixels, chars: Characters, factor: float) -> bool:
+        """Whether the middle of a much reduced page shows far more text when it is looked at closely."""
+        s = self.settings
+        if factor >= s.reduced:
+            return False
+        half = round(s.first / (4 * factor))
+        y, x = pixels.shape[0] // 2, pixels.shape[1] // 2
+        top, left = max(y - half, 0), max(x - half, 0)
+        here = (np.abs(chars.centres - (x, y)) < half).all(1)
+        close = self._look(pixels[top : y + half, left : x + half], 2 * factor)
+        return self._worth(without_echoes(close)) > 2 * self._worth(chars[here]) + s.little
+
+    def _worth(self, chars: Characters) -> float:
+        """How much text was found: characters that hang together, by their scores."""
+        chains = link_characters(chars, self.settings.linking)
+        return float(sum(chars.scores[chain].sum() for chain in chains if len(chain) > 2))
+
+    def _bounded(self, pixels: Pixels, factor: float, most: float) -> float:
+        """The scale within what is allowed: not larger than `most`, not too many pixels."""
+        return float(min(factor, most, np.sqrt(self.settings.most / (pixels.shape[0] * pixels.shape[1]))))
+
+    def _change(self, chars: Characters, factor: float) -> float:
+        """How much larger the page should be looked at; 1 if it is well as it is."""
+        s = self.settings
+        chars = chars[chars.scores >= s.sure]
+        if not len(chars):
+            return 1.0
+        size = np.sqrt(chars.sides.prod(1)) * factor
+        low, middle, high = np.percentile(size, [10, 50, 90])
+        change = max(s.wanted / middle, 1.1 * s.least / low)
+        change = min(change, max(s.largest / high, s.wanted / middle))
+        return 1.0 if s.good[0] <= change <= s.good[1] and low >= s.least else float(change)
+
+    def _looks(self, pixels: Pixels, factor: float) -> Characters:
+        """What is seen at this scale, and large characters at a much smaller one."""
+        s = self.settings
+        fine = self._look(pixels, factor)
+        small = factor / s.coarse
+        if max(pixels.shape[:2]) * small < 2 * s.from_coarse:
+            return without_echoes(fine)
+        coarse = self._look(pixels, small)
+        large = coarse[coarse.units * small >= s.from_coarse]
+        return without_echoes(together([fine, large]))
+
+    def _look(self, pixels: Pixels, factor: float) -> Characters:
+        """Characters at one scale, tile by tile, in page pixels."""
+        grey, s = to_grey(pixels, factor), self.settings
+        found = []
+        for tile in cut_tiles(grey.shape[1], grey.shape[0], s.tile, s.overlap):
+            part = grey[tile.y0 : tile.y1, tile.x0 : tile.x1]
+            if is_blank(part):
+                continue
+            chars = find_peaks(self.network(padded(part)), s.threshold).moved(1.0, tile.x0, tile.y0)
+            x, y = chars.centres.T
+            left, top, right, bottom = tile.core
+            inside = (x >= left) & (x < right) & (y >= top) & (y < bottom)
+            # The padding shows the edge again, and perhaps half of a character in it.
+            inside &= (x < grey.shape[1]) & (y < grey.shape[0]) & (x >= 0) & (y >= 0)
+            found.append(chars[inside])
+        return together(found).moved(pixels.shape[1] / grey.shape[1])
+
+
+def _covered(chars: Characters, pixels: Pixels) -> float:
+    """The share of the page that lies under characters, each by its score."""
+    return float((chars.sides.prod(1) * chars.scores).sum()) / float(pixels.shape[0] * pixels.shape[1])
+
+
+def _on_page(line: Line, width: int, height: int) -> Line:
+    """The line without what lies beyond the page's edge."""
+    polygon = line.polygon and tuple((min(max(x, 0), width), min(max(y, 0), height)) for x, y in line.polygon)
+    chars = tuple(replace(char, box=clip(char.box, width, height)) for char in line.chars)
+    return replace(line, box=clip(line.box, width, height), polygon=polygon, chars=chars)
+
+
+def find_lines(page: Page, detector: LineDetector, direction: Writing | None = None) -> Page:
+    """The page with the lines that the detector finds, in reading order, numbered in it.
+
+    Lines that the page had before are not looked at and not kept.
+    """
+    if page.pixels is None:
+        raise ValueError("lines are found in a page's pixels, and this page has none")
+    found = replace(page, lines=detector.detect(page.pixels))
+    ordered = order_lines(found, direction, keep_kinds=detector.tells_kinds)
+    lines = tuple(replace(line, id=f"l{k}") for k, line in enumerate(ordered.lines, start=1))
+    return replace(ordered, lines=lines)
+
+
+def open_detector(name: str = "tongguocr", weights: Path | None = None, threads: int = 0) -> LineDetector:
+    """A detector by its name; `threads` 0 means as many as there are cores."""
+    if name == "rapidocr":
+        from tongguocr.layout.peer import PeerDetector
+
+        return PeerDetector()
+    if name != "tongguocr":
+        raise InputError(f"There is no detector {name!r}; take one of {', '.join(DETECTORS)}.")
+    if weights is None and not SHIPPED.is_dir():
+        raise InputError(
+            "The detector's weights are not part of this package yet: name a folder with --weights DIR,"
+            " or take --detector rapidocr."
+        )
+    return CharacterDetector(load_network(weights or SHIPPED, threads))
+
+
+def load_network(folder: Path, threads: int = 0) -> Network:
+    """The network in a folder that `tongguocr export` wrote, once its SHA-256 is right."""
+    from tongguocr.recognise.onnx import open_session
+    from tongguocr.recognise.weights import MANIFEST, read_checked, read_manifest
+
+    path = folder / MANIFEST
+    manifest = read_manifest(path)
+    try:
+        wanted = str(manifest["files"][FILE]["sha256"])
+    except (KeyError, TypeError):
+        raise InputError(f"{path}: these are not weights of the detector; they name no {FILE}.") from None
+    session = open_session(read_checked(folder / FILE, wanted), folder / FILE, threads)
+
+    def run(image: Floats) -> Floats:
+        maps: Floats = session.run(None, {"image": image})[0][0]
+        return maps
+
+    return run

@@ -1,0 +1,85 @@
+"""A trained `Detector` -> the folder that `tongguocr.layout.detect` reads: one ONNX file and a manifest.
+
+Batch norms are folded into the convolutions before them. Weights are stored in half precision and become
+floats again when the file is loaded, so it is half as large and computes as before.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+import onnx
+import torch
+from onnx import TensorProto, helper, numpy_helper
+from torch import nn
+from torch.nn.utils.fusion import fuse_conv_bn_eval
+
+from tongguocr.errors import InputError
+from tongguocr.files import write_bytes
+from tongguocr.layout.detect import FILE
+from tongguocr.layout.peaks import STRIDE
+from tongguocr.recognise.weights import FORMAT, MANIFEST, VERSION, sha256
+from tongguocr.train.detector.model import DEEPEST, Convolution, Detector
+from tongguocr.train.export import to_graph
+
+SMALLEST = 64
+"""Weights with fewer values stay as they are."""
+
+
+def export_detector(model: Detector, folder: Path) -> None:
+    """Write the files into a folder, which is made if need be."""
+    graph = halved(make_graph(model))
+    onnx.checker.check_model(graph)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder}: the folder cannot be made ({error.strerror}).") from None
+    write_bytes(graph.SerializeToString(), folder / FILE)
+    manifest = {
+        "format": FORMAT,
+        "version": VERSION,
+        "stride": STRIDE,
+        "detector": asdict(model.size),
+        "files": {FILE: {"sha256": sha256(folder / FILE), "bytes": (folder / FILE).stat().st_size}},
+    }
+    write_bytes((json.dumps(manifest, indent=2) + "\n").encode(), folder / MANIFEST)
+
+
+def make_graph(model: Detector) -> onnx.ModelProto:
+    """The network for one image of any size, in single precision."""
+    model = folded(model)
+    rows, columns = (DEEPEST * torch.export.Dim(name, min=1, max=4096) for name in ("rows", "columns"))
+    image = torch.zeros(1, 1, 3 * DEEPEST, 4 * DEEPEST)
+    return to_graph(model, (image,), {"image": {2: rows, 3: columns}}, ["image"], ["maps"])
+
+
+def folded(model: Detector) -> Detector:
+    """A copy without batch norms: each is part of the convolution before it."""
+    model = copy.deepcopy(model).cpu().float().eval()
+    for module in model.modules():
+        if isinstance(module, Convolution):
+            module[0] = fuse_conv_bn_eval(cast(nn.Conv2d, module[0]), cast(nn.BatchNorm2d, module[1]))
+            module[1] = nn.Identity()
+    return model
+
+
+def halved(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The same graph with its weights in half precision, each made single again by a cast."""
+    result = onnx.ModelProto()
+    result.CopyFrom(model)
+    graph, casts = result.graph, []
+    for weight in graph.initializer:
+        values = numpy_helper.to_array(weight)
+        if weight.data_type == TensorProto.FLOAT and values.size >= SMALLEST:
+            name = weight.name
+            weight.CopyFrom(numpy_helper.from_array(values.astype(np.float16), f"{name}.half"))
+            casts.append(helper.make_node("Cast", [f"{name}.half"], [name], to=TensorProto.FLOAT))
+    nodes = [*casts, *graph.node]
+    del graph.node[:]
+    graph.node.extend(nodes)
+    return result
