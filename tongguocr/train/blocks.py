@@ -3,7 +3,8 @@
 In: text, a font book, a codec, line images. Out: batches of one canvas each, packed for the GPU renderer,
 with their token targets. Everything here runs in worker processes and never touches a GPU. Blocks are cut as
 they are when reading: by the block builder itself, or as a run of neighbouring columns, at the size of
-character that the reader asks for, on a canvas close around them.
+character that the reader asks for, on a canvas close around them; some are a line or less on a narrow canvas
+that they fill (tight.py).
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from tongguocr.synth.real_ink import Lines
 from tongguocr.synth.text import TextSource
 from tongguocr.synth.wear import Wear, sample_wear
 from tongguocr.tokens.codec import Codec
+from tongguocr.train.tight import best_canvas, pick_lines, spare_ends
 
 IGNORED = -100
 """The target of a place whose character has no token of its own."""
@@ -46,6 +48,16 @@ class Canvas:
     height: int
     width: int
     blocks: int
+
+
+NARROW = (
+    *(Canvas(64, 48, 1024), Canvas(96, 48, 1024), Canvas(160, 48, 768), Canvas(272, 48, 512)),
+    *(Canvas(448, 48, 384), Canvas(896, 48, 192), Canvas(160, 96, 512), Canvas(272, 96, 384)),
+    *(Canvas(448, 96, 256), Canvas(272, 144, 256)),
+)
+"""Canvases of tight blocks: one column of 1, 2, 4, 6, 10 or 20 characters, or two to three columns."""
+THICKEST = 0.016
+"""How far real ink may run, in em."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +91,14 @@ class Recipe:
     """Batches of real lines."""
     severity: float = 1.0
     """How worn pages are."""
+    shaping: float = 1.0
+    """How far drawn glyphs stray from their outlines, and real ink from its weight."""
+    patchwork: float = 0.6
+    """Real lines put together from pieces of others."""
+    tight: float = 0.1
+    """Drawn blocks that fill a narrow canvas to its edges ..."""
+    tight_lines: float = 0.15
+    """... and batches of real lines that do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +158,7 @@ class BlockMaker:
     """Of the codec's characters, for text by flattened frequency."""
     level: Callable[[], float] = lambda: 1.0
     """How hard blocks may be: at 0 a column or two of drawn text, at 1 everything."""
+    narrow: tuple[Canvas, ...] = NARROW
 
     def __post_init__(self) -> None:
         self.rng = np.random.default_rng(self.seed)
@@ -148,7 +169,11 @@ class BlockMaker:
             keep = [char in drawable for char in self.codec.characters]
             flat = np.sqrt(self.frequencies[keep])
             self.cumulative = np.cumsum(flat / flat.sum())
-        self.waiting: dict[Canvas, list[Composition]] = {canvas: [] for canvas in self.recipe.canvases}
+        self.waiting: dict[Canvas, list[Composition]] = {}
+        recipe = self.recipe
+        self.shelf: Shelf | None = None
+        if self.lines is not None:
+            self.shelf = Shelf(self.lines, Setting(patchwork=recipe.patchwork, tight=recipe.tight_lines))
 
     def batches(self) -> Iterator[Work]:
         """Work without end."""
@@ -161,26 +186,33 @@ class BlockMaker:
     def _drawn_batch(self) -> Work:
         while True:
             for canvas, block in self._blocks_of_a_page():
-                waiting = self.waiting[canvas]
+                waiting = self.waiting.setdefault(canvas, [])
                 waiting.append(block)
                 if len(waiting) == canvas.blocks:
                     self.waiting[canvas] = []
                     return self._work(canvas, waiting, pack(waiting, self.atlas.cells), self._wears(canvas))
 
     def _real_batch(self) -> Work:
-        assert self.lines is not None
-        canvas = self.recipe.canvases[int(self.rng.integers(len(self.recipe.canvases)))]
-        shelf = Shelf(self.lines, Setting(height=canvas.height, width=canvas.width))
+        assert self.shelf is not None
+        # Where nothing is asked for nothing is drawn: blocks for validation must not change.
+        tight = bool(self.recipe.tight_lines and self.rng.random() < self.recipe.tight_lines)
+        canvases = self.narrow if tight else self.recipe.canvases
+        canvas = canvases[int(self.rng.integers(len(canvases)))]
+        shelf = self.shelf.resized(canvas.height, canvas.width, float(tight))
         blocks: list[LineBlock] = []
         while len(blocks) < canvas.blocks:
             block = shelf.compose(self.rng)
             if 0 < len(block.composition) < self.recipe.longest * 0.85:
                 blocks.append(block)
-        wears = [for_real_ink(wear) for wear in self._wears(canvas)]
+        thickest = THICKEST * self.recipe.shaping
+        wears = [for_real_ink(wear, thickest) for wear in self._wears(canvas)]
         return self._work(canvas, [b.composition for b in blocks], pack_lines(blocks), wears)
 
     def _wears(self, canvas: Canvas) -> list[Wear]:
-        return [sample_wear(self.rng, self.recipe.severity, photographed=False) for _ in range(canvas.blocks)]
+        wears = [
+            sample_wear(self.rng, self.recipe.severity, photographed=False) for _ in range(canvas.blocks)
+        ]
+        return [spare_ends(wear, canvas) for wear in wears] if canvas in self.narrow else wears
 
     def _work(
         self, canvas: Canvas, blocks: Sequence[Composition], batch: Batch, wears: Sequence[Wear]
@@ -217,7 +249,9 @@ class BlockMaker:
             return
         page = to_page(composition)
         for lines in self._choose(page):
-            if (placed := self._place(composition, page, lines)) is not None:
+            tight = self.recipe.tight and self.rng.random() < self.recipe.tight
+            placed = self._place_tightly(composition, lines) if tight else None
+            if (placed := placed or self._place(composition, page, lines)) is not None:
                 yield placed
 
     def _choose(self, page: Page) -> list[range]:
@@ -254,6 +288,22 @@ class BlockMaker:
                 return canvas, cut_out(composition, view, lines, canvas.width, canvas.height)
             lines = lines[: len(lines) // 2]
         return None
+
+    def _place_tightly(self, composition: Composition, lines: range) -> tuple[Canvas, Composition] | None:
+        """Part of one of these lines, or a few of them, on the narrow canvas that they fill best."""
+        composition, lines = pick_lines(composition, lines, self.rng)
+        glyphs = slice(composition.lines[lines[0]].start, composition.lines[lines[-1]].stop)
+        boxes = composition.boxes[glyphs]
+        own = float(np.median(boxes[:, 3] - boxes[:, 1]))
+        (left, top), (right, bottom) = boxes[:, :2].min(axis=0).tolist(), boxes[:, 2:].max(axis=0).tolist()
+        box = expand((left, top, right, bottom), own * self.rng.uniform(0.0, 0.1))
+        sizes = (self.recipe.small[0], 1.2 * self.recipe.size[1])
+        canvas = best_canvas(self.narrow, box, own, sizes)
+        if canvas is None:
+            return None
+        factor = min(canvas.width / width(box), canvas.height / height(box))
+        view = self._view(box, canvas.width / factor, canvas.height / factor)
+        return canvas, cut_out(composition, view, lines, canvas.width, canvas.height)
 
     def _wanted_size(self) -> float:
         small = self.rng.random() < self.recipe.small_share

@@ -35,10 +35,14 @@ class Painter:
 
     atlas: GlyphAtlas
     store: LineStore | None
+    shaping: float = 0.0
+    """How far glyphs stray from their outlines."""
 
     @torch.no_grad()
     def paint(self, work: Work) -> Painted:
-        shown = render_batch(work.batch, self.atlas, work.conditions, work.seed, self.store)
+        shown = render_batch(
+            work.batch, self.atlas, work.conditions, work.seed, self.store, shaping=self.shaping
+        )
         return shown.images.float() / 255, shown.points, shown.of_block
 
 
@@ -59,7 +63,7 @@ def train(data: Data, run: Run, size: ModelSize, out: Path, start: Path | None, 
     journal, forward = make_ready(model, run, out, team)
     progress, device = journal.progress, team.device
     store = LineStore.load(data.lines, device) if data.lines is not None else None
-    painter = Painter(GlyphAtlas.load(data.atlas, device), store)
+    painter = Painter(GlyphAtlas.load(data.atlas, device), store, run.recipe.shaping)
     judge = Judge.prepare(data, run.recipe, painter.atlas, device) if team.is_main else None
     batches = _growing(feed, feed.batches(device, painter.paint), progress, run)
     for record in _steps(journal, run, batches, judge, data.codec.bos, forward, team):

@@ -6,6 +6,7 @@ the device. `paint` gives the ink alone, `render_batch` the worn images and wher
 
 pack        compositions as flat arrays, on the host
 shapes      strokes, patches, marks
+shaping     forms of glyphs that stray from their outlines, for training
 conditions  the wear of a batch as tensors
 fields      noise, blur, resampling, JPEG
 warp        the page's bend
@@ -27,6 +28,15 @@ from tongguocr.synth.gpu.conditions import Conditions, stack
 from tongguocr.synth.gpu.fields import working_type
 from tongguocr.synth.gpu.pack import Batch, Group
 from tongguocr.synth.gpu.shapes import paint_marks, paint_patches, paint_strokes, patch_pixels, pieces, stamp
+from tongguocr.synth.gpu.shaping import (
+    PLACED,
+    form_bounds,
+    form_cells,
+    form_places,
+    put_back,
+    read_form,
+    shape_glyphs,
+)
 from tongguocr.synth.gpu.wear import Ink, Rendered, wear_ink
 from tongguocr.synth.wear import Wear
 
@@ -77,26 +87,37 @@ def _ink_bounds(cells: Tensor, em: int) -> Tensor:
 
 
 def paint(
-    batch: Batch, atlas: GlyphAtlas | None, store: LineStore | None = None, waver: Tensor | None = None
+    batch: Batch,
+    atlas: GlyphAtlas | None,
+    store: LineStore | None = None,
+    waver: Tensor | None = None,
+    shaping: float = 0.0,
+    seed: int = 0,
 ) -> Ink:
-    """The batch's ink before wear; `waver` (blocks) lets rules wander by so many pixels."""
+    """The batch's ink before wear; `waver` (blocks) lets rules wander by so many pixels.
+
+    Glyphs keep to their outlines unless `shaping` lets them stray, fully at 1, as `seed` decides.
+    """
     device = batch.boxes.device
     half = working_type(device)
     black, rules, red = torch.zeros(3, batch.blocks, batch.height, batch.width, device=device).unbind(0)
     if len(batch.glyphs) + len(batch.white) and atlas is None:
         raise ValueError("a batch with glyphs needs an atlas")
+    glyphs, white = batch.glyphs, batch.white
+    if shaping:
+        glyphs, white = shape_glyphs((glyphs, white), batch.blocks, shaping, seed)
     paint_patches(black, batch.patches)
     paint_strokes(rules, batch.rules, waver)
     paint_strokes(black, batch.frames, waver)
     if atlas is not None:
-        paint_glyphs(black, batch.glyphs, atlas, half)
+        paint_glyphs(black, glyphs, atlas, half)
     if len(batch.lines):
         if store is None:
             raise ValueError("a batch with real lines needs their store")
         store.paint(black, batch.lines)
-    if len(batch.white) and atlas is not None:
+    if len(white) and atlas is not None:
         cut = torch.zeros_like(black)
-        paint_glyphs(cut, batch.white, atlas, half)
+        paint_glyphs(cut, white, atlas, half)
         torch.minimum(black, 1 - cut, out=black)
         torch.minimum(rules, 1 - cut, out=rules)
     paint_marks(black, batch.marks)
@@ -108,28 +129,39 @@ def paint_glyphs(canvas: Tensor, group: Group, atlas: GlyphAtlas, dtype: torch.d
     """Glyphs of a group, each stretched to its em box, then turned about its middle."""
     for span, values, block in pieces(group, limit=CELLS_AT_ONCE):
         rows, columns = patch_pixels((values[:, 1:3] + values[:, 3:5]) / 2, span.rows, span.columns)
-        stamp(canvas, block, rows, columns, _glyph_patches(values, rows, columns, atlas, dtype))
+        stamp(canvas, block, *_glyph_patches(values, rows, columns, atlas, dtype))
 
 
 def _glyph_patches(
     values: Tensor, rows: Tensor, columns: Tensor, atlas: GlyphAtlas, dtype: torch.dtype
-) -> Tensor:
-    """The ink (n x rows x columns) of these glyphs at these pixels."""
-    cell, x0, y0, x1, y1, angle = values.unbind(1)
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The ink (n x rows x columns) of these glyphs at these pixels, or close by; first the pixels' places."""
+    cell, x0, y0, x1, y1, angle = values[:, :PLACED].unbind(1)
+    cells, bounds = unpack_bits(atlas.bits[cell.long()], dtype), atlas.bounds[cell.long()]
+    form = read_form(values[:, PLACED:], cells, atlas.em) if values.shape[1] > PLACED else None
+    if form is not None:
+        cells, bounds = form_cells(cells, form, atlas.em), form_bounds(bounds, form)
     cos, sin = torch.cos(angle), torch.sin(angle)
-    shrink = _shrink(atlas.bounds[cell.long()], x1 - x0, y1 - y0, cos, sin)
+    shrink = _shrink(bounds, x1 - x0, y1 - y0, cos, sin)
     w, h = (x1 - x0) * shrink, (y1 - y0) * shrink
     x = columns + 0.5 - ((x0 + x1) / 2)[:, None, None]
     y = rows + 0.5 - ((y0 + y1) / 2)[:, None, None]
+    a, b, c, d = (k[:, None, None] for k in (cos / w, sin / w, sin / h, cos / h))
+    u, v = a * x - b * y, c * x + d * y
+    if form is not None:
+        u, v = form_places(u, v, x / w[:, None, None], y / h[:, None, None], form)
     # The cell's own coordinates run from -1 to 1 over em and overhang.
     scale = 2 * atlas.em / atlas.side
-    a, b, c, d = (k[:, None, None] for k in (cos / w, sin / w, sin / h, cos / h))
-    grid = torch.stack([(a * x - b * y) * scale, (c * x + d * y) * scale], -1)
-    cells = _averaged(unpack_bits(atlas.bits[cell.long()], dtype), atlas.em / w, atlas.em / h)
+    grid = torch.stack([u * scale, v * scale], -1)
+    cells = _averaged(cells, atlas.em / w, atlas.em / h)
     ink = F.grid_sample(cells[:, None], grid.to(dtype), align_corners=False)[:, 0]
     # Enlarged bits would have soft edges as wide as a bit: steepen them to one pixel.
     gain = (torch.sqrt(w * h) / atlas.em).clamp(min=1)[:, None, None].to(dtype)
-    return ((ink - 0.5) * gain + 0.5).clamp(0, 1) * (w > 0)[:, None, None]
+    ink = ((ink - 0.5) * gain + 0.5).clamp(0, 1) * (w > 0)[:, None, None]
+    if form is not None:
+        middle = torch.stack([x0 + x1, y0 + y1], 1) / 2 + form.middle * torch.stack([x1 - x0, y1 - y0], 1)
+        rows, columns = put_back(ink, rows, columns, middle)
+    return rows, columns, ink
 
 
 def _shrink(bounds: Tensor, w: Tensor, h: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
@@ -162,13 +194,17 @@ def render_batch(
     seed: int,
     store: LineStore | None = None,
     colour: bool = False,
+    shaping: float = 0.0,
 ) -> Rendered:
-    """Paint and wear a batch on the device it lies on; the same seed gives the same images there."""
+    """Paint and wear a batch on the device it lies on; the same seed gives the same images there.
+
+    `shaping` is how far glyphs stray from their outlines (shaping.py): training asks for 1.
+    """
     if isinstance(wears, Conditions):
         conditions = wears
     else:
         conditions = stack(wears, batch.em, batch.height, batch.width, seed)
     conditions = conditions.to(batch.boxes.device)
-    ink = paint(batch, atlas, store, waver=conditions.flat("rule_waver"))
+    ink = paint(batch, atlas, store, waver=conditions.flat("rule_waver"), shaping=shaping, seed=seed)
     middles = (batch.boxes[:, :2] + batch.boxes[:, 2:]) / 2
     return wear_ink(ink, middles, batch.of_block, conditions, seed, colour)

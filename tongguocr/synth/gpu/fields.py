@@ -26,6 +26,12 @@ def working_type(device: torch.device) -> torch.dtype:
     return torch.float16 if device.type == "cuda" else torch.float32
 
 
+def cubic_weights(apart: Tensor) -> Tensor:
+    """What samples so far away count in cubic interpolation."""
+    inner, outer = 1.5 * apart**3 - 2.5 * apart**2 + 1, -0.5 * apart**3 + 2.5 * apart**2 - 4 * apart + 2
+    return torch.where(apart < 1, inner, torch.where(apart < 2, outer, torch.zeros_like(apart)))
+
+
 @cache
 def enlarging(size: int, small: int, cubic: bool, device: torch.device, dtype: torch.dtype) -> Tensor:
     """The matrix (size x small) that interpolates `small` samples to `size` pixels."""
@@ -33,8 +39,7 @@ def enlarging(size: int, small: int, cubic: bool, device: torch.device, dtype: t
     apart = (at[:, None] - torch.arange(small, device=device)).abs()
     near = (1 - apart).clamp(min=0)
     if cubic:
-        inner, outer = 1.5 * apart**3 - 2.5 * apart**2 + 1, -0.5 * apart**3 + 2.5 * apart**2 - 4 * apart + 2
-        near = torch.where(apart < 1, inner, torch.where(apart < 2, outer, torch.zeros_like(apart)))
+        near = cubic_weights(apart)
     # Rows at the border have lost a neighbour: the others make up for it.
     return (near / near.sum(1, keepdim=True)).to(dtype)
 

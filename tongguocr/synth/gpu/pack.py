@@ -69,7 +69,7 @@ class Batch:
     white: Group
     """The same, cut out of patches."""
     lines: Group
-    """Real line images: number in the store, x0, y0, x1, y1."""
+    """Real line images: number in the store, x0, y0, x1, y1, and perhaps the first and last row shown."""
     rules: Group
     """Start and end along and across the longer axis, width, 1 if that axis is y."""
     frames: Group
