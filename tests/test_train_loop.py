@@ -248,6 +248,16 @@ def test_tight_text_is_not_turned_off_its_canvas() -> None:
     assert spare_ends(mild, Canvas(64, 48, 1)) == mild
 
 
+def test_transitions_measure_the_block_and_not_its_canvas(folder: Path) -> None:
+    data = load_data(folder / "data")
+    maker = data.maker(5, Recipe(canvases=(Canvas(400, 400, 1),), size=(18, 24), small=(14, 18), longest=60))
+    _, block = next(
+        placed for _ in range(100) for placed in maker._blocks_of_a_page() if len(placed[1].lines) > 2
+    )
+    larger = replace(block, width=4 * block.width, height=3 * block.height)
+    assert maker._target(larger) == maker._target(block)
+
+
 def test_blocks_begin_small_and_grow(folder: Path) -> None:
     data = load_data(folder / "data")
     canvases = (Canvas(400, 400, 4),)
@@ -368,7 +378,7 @@ def test_shipped_stage_loads() -> None:
     import tongguocr.train
 
     stage = load_stage(Path(tongguocr.train.__file__).parent / "stages" / "0.toml", 300)
-    assert stage.size.tokens == 300 and stage.run.minutes == 24
+    assert stage.size.tokens == 300 and stage.run.minutes == 26
     recipe = stage.run.recipe
     assert (recipe.shaping, recipe.patchwork, recipe.tight, recipe.tight_lines) == (1.0, 0.6, 0.1, 0.15)
 

@@ -56,6 +56,8 @@ NARROW = (
     *(Canvas(448, 96, 256), Canvas(272, 144, 256)),
 )
 """Canvases of tight blocks: one column of 1, 2, 4, 6, 10 or 20 characters, or two to three columns."""
+MARGIN = 0.3
+"""What a crop has around its lines, in characters (crops.py)."""
 THICKEST = 0.016
 """How far real ink may run, in em."""
 
@@ -65,10 +67,10 @@ class Recipe:
     """What the blocks of a stage are like."""
 
     canvases: tuple[Canvas, ...] = (
-        Canvas(896, 320, 192),
+        Canvas(1024, 320, 168),
         Canvas(512, 512, 208),
         Canvas(320, 832, 192),
-        Canvas(896, 608, 96),
+        Canvas(1024, 608, 84),
         Canvas(512, 160, 448),
     )
     """Five columns of 21 characters, a corner of a page, a register, ten columns, a fold's title: about
@@ -228,8 +230,11 @@ class BlockMaker:
         return Work(said.tokens, said.characters, said.places, canvas, batch, conditions, seed)
 
     def _target(self, block: Composition) -> list[int]:
+        """The text with its transitions, which measure the block as a crop shows it, not the whole canvas."""
         lines = to_page(block).lines
-        return [*self.codec.encode_lines(lines, block.width, block.height), self.codec.eos]
+        around = MARGIN * float(np.median(block.boxes[:, 3] - block.boxes[:, 1]))
+        region = expand(union(line.box for line in lines), around)
+        return [*self.codec.encode_lines(lines, width(region), height(region)), self.codec.eos]
 
     def _source(self) -> TextSource:
         """Running text mostly; else characters by flattened or by equal frequency."""

@@ -25,15 +25,15 @@ class Run:
     minutes: float = 0.0
     epochs: int = 0
     """One of the two."""
-    learning_rate: float = 1e-3
+    learning_rate: float = 2e-3
     """Of embeddings, convolutions and scales ..."""
-    matrix_rate: float = 2e-3
+    matrix_rate: float = 5e-3
     """... and of matrices, by Muon; if 0, they are trained like the others."""
     warm_up: float = 300.0
     """Steps; below 1, a share of the run."""
-    flat: float = 0.4
+    flat: float = 0.35
     """Share of the run before the rate begins to fall."""
-    gentle: float = 0.15
+    gentle: float = 0.06
     """Share of the time in which blocks grow from a column or two to their full size."""
     betas: tuple[float, float] = (0.9, 0.98)
     weight_decay: float = 0.02
