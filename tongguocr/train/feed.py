@@ -1,19 +1,12 @@
-"""Worker processes that keep a training loop fed: the data of a stage in, packed batches out.
-
-Workers are forked before the GPU is touched, so they share the atlas and the text with the loop for nothing.
-Batches travel as bytes: thousands of shared tensors would run out of file handles.
-"""
+"""What stage 0 trains on, from one folder, and the batches that its workers make of it (workers.py)."""
 
 from __future__ import annotations
 
 import multiprocessing
-import pickle
-import queue
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import torch
@@ -27,9 +20,7 @@ from tongguocr.synth.real_ink import Lines, load_lines
 from tongguocr.synth.text import TextSource, load_text
 from tongguocr.tokens.codec import Codec, load_codec
 from tongguocr.train.blocks import BlockMaker, Recipe, Work
-
-AHEAD = 2
-"""Batches that wait on the device."""
+from tongguocr.train.workers import Workers
 
 Painted: TypeAlias = tuple[Tensor, Tensor, Tensor]
 """Images from 0 to 1, and for each character its place and its block."""
@@ -90,49 +81,31 @@ def _frequencies(path: Path, codec: Codec) -> NDArray[np.float64]:
 
 
 class Feed:
-    """Batches from worker processes, moved to the device and painted there ahead of time.
-
-    Painting starts many small kernels, which keeps the host busy; in a thread and a stream of its own it
-    happens while the loop's host thread waits for the backward pass.
-    """
+    """Painted batches of blocks, whose difficulty the loop may change while workers run."""
 
     def __init__(self, data: Data, recipe: Recipe, workers: int, seed: int) -> None:
-        context = multiprocessing.get_context("fork")
-        self.made: Any = context.Queue(max(2 * workers, 4))
-        self.level = context.Value("d", 1.0, lock=False)
-        """How hard new blocks are; the loop may set it while workers run."""
-        self.ready: queue.Queue[tuple[Work, Painted, torch.cuda.Event | None]] = queue.Queue(AHEAD)
-        self.processes = [
-            context.Process(
-                target=_produce, args=(data, recipe, seed + k, self.made, self.level), daemon=True
-            )
-            for k in range(workers)
-        ]
-        for process in self.processes:
-            process.start()
+        self.level = multiprocessing.get_context("fork").Value("d", 1.0, lock=False)
+        """How hard new blocks are."""
+        level = self.level
+
+        def make(number: int) -> Iterator[Work]:
+            maker = data.maker(seed + number, recipe)
+            maker.level = lambda: float(level.value)
+            return maker.batches()
+
+        self.workers: Workers[Work] = Workers(make, workers)
 
     def batches(self, device: torch.device, paint: Paint) -> Iterator[tuple[Work, Painted]]:
-        threading.Thread(target=self._prepare, args=(device, paint), daemon=True).start()
-        while True:
-            work, painted, done = self.ready.get()
-            if done is not None:
-                stream = torch.cuda.current_stream(device)
-                stream.wait_event(done)
-                for tensor in (*painted, work.tokens, work.characters, work.places):
-                    tensor.record_stream(stream)
-            yield work, painted
+        def prepare(work: Work) -> tuple[Work, Painted]:
+            there = to_device(work, device)
+            return there, paint(there)
 
-    def _prepare(self, device: torch.device, paint: Paint) -> None:
-        stream = torch.cuda.Stream(device) if device.type == "cuda" else None  # type: ignore[no-untyped-call]
-        with torch.cuda.stream(stream):
-            while True:
-                work = to_device(pickle.loads(self.made.get()), device)
-                painted = paint(work)
-                self.ready.put((work, painted, stream.record_event() if stream else None))
+        return self.workers.batches(
+            device, prepare, lambda shown: (*shown[1], shown[0].tokens, shown[0].characters, shown[0].places)
+        )
 
     def stop(self) -> None:
-        for process in self.processes:
-            process.terminate()
+        self.workers.stop()
 
 
 def to_device(work: Work, device: torch.device) -> Work:
@@ -147,11 +120,3 @@ def to_device(work: Work, device: torch.device) -> Work:
         work.conditions.to(device),
         work.seed,
     )
-
-
-def _produce(data: Data, recipe: Recipe, seed: int, out: Any, level: Any) -> None:
-    torch.set_num_threads(1)
-    maker = data.maker(seed, recipe)
-    maker.level = lambda: float(level.value)
-    for work in maker.batches():
-        out.put(pickle.dumps(work, protocol=pickle.HIGHEST_PROTOCOL))

@@ -53,7 +53,15 @@ def train(data: Data, run: Run, size: ModelSize, out: Path, start: Path | None, 
     forked, which a process that has touched a GPU must not be.
     """
     feed = Feed(data, run.recipe, run.workers, (run.seed + 100 * my_number()) * 1000)
-    team = gather_team(device)
+    try:
+        _train(feed, data, run, size, out, start, gather_team(device))
+    finally:
+        feed.stop()
+
+
+def _train(
+    feed: Feed, data: Data, run: Run, size: ModelSize, out: Path, start: Path | None, team: Team
+) -> None:
     make_folder(out)
     if team.is_main:
         data.codec.save(out / CODEC)
@@ -68,7 +76,6 @@ def train(data: Data, run: Run, size: ModelSize, out: Path, start: Path | None, 
     batches = _growing(feed, feed.batches(device, painter.paint), progress, run)
     for record in _steps(journal, run, batches, judge, data.codec.bos, forward, team):
         journal.write(record)
-    feed.stop()
     team.part()
 
 

@@ -51,9 +51,8 @@ class Labels:
     ignored: Tensor
     """n: whether it is there, but need not be found."""
 
-    def record_stream(self, stream: torch.cuda.Stream) -> None:
-        for field in fields(self):
-            getattr(self, field.name).record_stream(stream)
+    def tensors(self) -> list[Tensor]:
+        return [getattr(self, field.name) for field in fields(self)]
 
 
 @dataclass(frozen=True, slots=True)
