@@ -9,8 +9,6 @@ centre lies in the true box. Nothing is folded.
 from __future__ import annotations
 
 import argparse
-import os
-import platform
 import sys
 import time
 from collections import Counter
@@ -21,6 +19,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from bench.machine import machine
 from bench.recogniser import load_folder
 from tongguocr.errors import InputError
 from tongguocr.evaluate.align import DELETION, INSERTION, MATCH, SUBSTITUTION, align
@@ -160,7 +159,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if not pages:
         raise InputError(f"{chosen.folder}: there are no pages here.")
     rare = rare_characters(chosen.counts, pages) if chosen.counts else None
-    table = Table(title=f"{len(pages)} pages, percent; {platform.processor()}, {os.cpu_count()} cores")
+    table = Table(title=f"{len(pages)} pages, percent; {machine()}")
     for name in ("engine", "AR", "CR", "rare", "transitions", "centres", "longest", "s/page"):
         table.add_column(name, justify="left" if name == "engine" else "right")
     for name in chosen.engine or ENGINES:

@@ -8,8 +8,6 @@ one line that fills it. Printed: AR and CR over all lines together, plain and wi
 from __future__ import annotations
 
 import argparse
-import os
-import platform
 import sys
 import time
 from collections.abc import Sequence
@@ -19,6 +17,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from bench.machine import machine
 from tongguocr.errors import InputError
 from tongguocr.evaluate.protocols import PROTOCOLS, score_lines
 from tongguocr.page import Line, Page
@@ -57,9 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if chosen.count:
         picked = np.random.default_rng(0).permutation(len(lines))[: chosen.count]
         lines = [lines[k] for k in sorted(picked)]
-    table = Table(
-        title=f"{len(lines)} held-out lines, percent; {platform.processor()}, {os.cpu_count()} cores"
-    )
+    table = Table(title=f"{len(lines)} held-out lines, percent; {machine()}")
     for name in ("engine", "AR", "AR folded", "CR", "ms/line"):
         table.add_column(name, justify="left" if name == "engine" else "right")
     for name in chosen.engine or ENGINES:

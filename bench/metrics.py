@@ -23,6 +23,7 @@ from rapidfuzz.distance import Levenshtein
 from rich.console import Console
 from rich.table import Table
 
+from bench.machine import processor
 from tongguocr.evaluate.files import evaluate
 from tongguocr.evaluate.protocols import PROTOCOLS
 
@@ -94,14 +95,6 @@ def timed(work: Callable[[], dict[str, float]]) -> tuple[float, dict[str, float]
     start = time.perf_counter()
     result = work()
     return time.perf_counter() - start, result
-
-
-def processor() -> str:
-    try:
-        rows = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-        return next(row.split(":", 1)[1].strip() for row in rows if row.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or "unknown processor"
 
 
 def main() -> None:

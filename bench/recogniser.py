@@ -23,6 +23,7 @@ from statistics import fmean
 from rich.console import Console
 from rich.table import Table
 
+from bench.machine import machine
 from tongguocr.errors import InputError
 from tongguocr.evaluate.protocols import PROTOCOLS, score_lines
 from tongguocr.files import decode_utf8, read_bytes
@@ -110,7 +111,7 @@ def mean(scores: Sequence[Score]) -> Score:
 
 
 def tabulate(results: dict[str, list[Score]]) -> Table:
-    table = Table(title="Given lines and order; strict protocol, percent")
+    table = Table(title=f"Given lines and order; strict protocol, percent; {machine()}")
     for name in ("page", "engine", "AR", "AR folded", "CR", "length", "s/page", "chars/s", "marked"):
         table.add_column(name, justify="left" if name in ("page", "engine") else "right")
     pages = len(next(iter(results.values())))

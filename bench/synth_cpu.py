@@ -9,7 +9,6 @@ starts, so that opening fonts is not counted; the cache of glyphs starts empty o
 from __future__ import annotations
 
 import argparse
-import platform
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from PIL import Image, ImageDraw, ImageFont
 from rich.console import Console
 from rich.table import Table
 
+from bench.machine import processor
 from tongguocr.synth.compose import KINDS, compose_page
 from tongguocr.synth.composition import Composition, scaled
 from tongguocr.synth.fonts import FontBook, glyph_mask, load_fonts
@@ -78,7 +78,7 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def measure(text: TextSource, fonts: FontBook, rounds: int) -> None:
-    table = Table(title=f"Processor seconds a page of {PIXELS / 1e6:.2f} million pixels, {machine()}")
+    table = Table(title=f"Processor seconds a page of {PIXELS / 1e6:.2f} million pixels, {processor()}")
     for name in ("kind", "glyphs", "composing", "painting", "wearing", "pages/s", "draw.text", "ratio"):
         table.add_column(name, justify="left" if name == "kind" else "right")
     every: list[Seconds] = []
@@ -106,16 +106,6 @@ def row(found: list[Seconds]) -> list[str]:
         f"{peer:.3f}",
         f"{total / peer:.1f}",
     ]
-
-
-def machine() -> str:
-    """The processor, as far as the system tells."""
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        for line in info.read_text(encoding="utf-8", errors="replace").splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return platform.processor() or platform.machine()
 
 
 def main() -> None:

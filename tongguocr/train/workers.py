@@ -2,7 +2,7 @@
 
 Workers are forked before the GPU is touched, so they share fonts and text with the loop for nothing. Batches
 travel as bytes: thousands of shared tensors would run out of file handles. Painting starts many small
-kernels, which keeps the host busy; in a thread and a stream of its own it happens while the loop's host thread
+kernels, which keeps the host busy; in a thread and a stream of its own it happens while the loop's thread
 waits for the backward pass.
 """
 
