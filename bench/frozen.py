@@ -171,9 +171,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             if ours:
                 count_transitions(ours, page, tally)
         table.add_row(name, *tally.row())
-        errors = {page: 1 - steps[MATCH] / max(steps.total(), 1) for page, (steps, _) in tally.pages.items()}
-        for page in sorted(errors, key=errors.__getitem__)[-chosen.worst :] if chosen.worst else ():
-            console.print(f"{name} {page}: {100 * errors[page]:.1f} % wrong")
+        errors = {k: 1 - steps[MATCH] / max(steps.total(), 1) for k, (steps, _) in tally.pages.items()}
+        for image in sorted(errors, key=errors.__getitem__)[-chosen.worst :] if chosen.worst else ():
+            console.print(f"{name} {image}: {100 * errors[image]:.1f} % wrong")
     console.print(table)
 
 
