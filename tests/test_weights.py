@@ -19,14 +19,16 @@ from tongguocr.recognise.weights import FILES, load_weights
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
+def run_read(*options: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "tongguocr.cli", "read", EXAMPLES / "page.jpg", *options]
+    return subprocess.run([*map(str, command)], capture_output=True, text=True, encoding="utf-8")
+
+
 @pytest.fixture(scope="module")
 def read(tmp_path_factory: pytest.TempPathFactory) -> Page:
     """The example page as the command reads it with no more than it needs to be told."""
     out = tmp_path_factory.mktemp("read") / "page.json"
-    command = [sys.executable, "-m", "tongguocr.cli", "read", EXAMPLES / "page.jpg", "-o", out]
-    done = subprocess.run(
-        [*map(str, command), "--lines", str(EXAMPLES / "page.json")], capture_output=True, text=True
-    )
+    done = run_read("--lines", EXAMPLES / "page.json", "-o", out)
     assert done.returncode == 0, done.stderr
     return read_page(out)
 
@@ -57,3 +59,17 @@ def test_characters_lie_where_they_are(read: Page) -> None:
             x, y = (a.box[0] + a.box[2]) / 2, (a.box[1] + a.box[3]) / 2
             inside.append(b.box[0] <= x <= b.box[2] and b.box[1] <= y <= b.box[3])
     assert len(inside) > 200 and sum(inside) / len(inside) > 0.97
+
+
+def test_lines_may_be_found_by_another_detector() -> None:
+    done = run_read("--detector", "rapidocr")
+    assert done.returncode == 0, done.stderr
+    wanted = read_page(EXAMPLES / "page.json")
+    score = score_lines(done.stdout.split("\n"), [line.text for line in wanted.lines], PROTOCOLS["strict"])
+    assert score.figures["AR"] > 0.95
+
+
+@pytest.mark.skipif((SHIPPED / "detector").is_dir(), reason="the detector has weights")
+def test_without_lines_and_without_a_detector_there_is_one_sentence() -> None:
+    done = run_read()
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and "--lines" in done.stderr

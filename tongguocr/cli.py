@@ -23,14 +23,21 @@ if TYPE_CHECKING:
     from tongguocr.page import Block, Page
 
 
+DIRECTIONS = ("vertical-rl", "vertical-lr", "horizontal")
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="tongguocr", description="OCR for Chinese historical documents.")
     parser.add_argument("--version", action="version", version=f"tongguocr {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
 
-    read = commands.add_parser("read", help="read a page whose lines are known")
+    read = commands.add_parser("read", help="read a page")
     read.add_argument("image", type=Path, metavar="IMAGE")
-    read.add_argument("--lines", type=Path, required=True, metavar="FILE", help="our JSON, PAGE XML or ALTO")
+    read.add_argument("--lines", type=Path, metavar="FILE", help="its lines: our JSON, PAGE XML or ALTO")
+    read.add_argument(
+        "--detector", default="tongguocr", metavar="NAME", help="what finds lines if none are given"
+    )
+    read.add_argument("--direction", choices=DIRECTIONS, help="how lines follow each other if none are given")
     read.add_argument("-o", "--output", type=Path, metavar="OUT", help=".txt, .json, .xml (PAGE), .alto.xml")
     read.add_argument("--engine", metavar="NAME", help="rapidocr, tongguocr (default: what reads best)")
     read.add_argument("--weights", type=Path, metavar="DIR", help="exported weights of the engine tongguocr")
@@ -40,7 +47,7 @@ def _parser() -> argparse.ArgumentParser:
     lines.add_argument("image", type=Path, metavar="IMAGE")
     lines.add_argument("-o", "--output", type=Path, required=True, metavar="LINES", help=".json, .xml (PAGE)")
     lines.add_argument("--picture", type=Path, metavar="OUT.png", help="draw the lines, with order arrows")
-    lines.add_argument("--direction", choices=("vertical-rl", "vertical-lr", "horizontal"))
+    lines.add_argument("--direction", choices=DIRECTIONS, help="how lines follow each other")
     lines.add_argument("--detector", default="tongguocr", metavar="NAME", help="tongguocr, rapidocr")
     lines.add_argument("--weights", type=Path, metavar="DIR", help="exported weights of our detector")
     lines.set_defaults(run=_lines)
@@ -115,9 +122,22 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _read(args: argparse.Namespace) -> None:
-    from tongguocr.formats import read_page, write_page
+    from tongguocr.formats import write_page
     from tongguocr.pipeline import DEFAULT_ENGINE, read_lines
     from tongguocr.recognise import SHIPPED, open_engine
+
+    page = _given_lines(args) if args.lines else _found_lines(args, None)
+    engine = open_engine(args.engine or DEFAULT_ENGINE, args.weights or SHIPPED)
+    result = read_lines(page, engine)
+    if args.output:
+        write_page(result, args.output)
+    else:
+        print(result.text)
+
+
+def _given_lines(args: argparse.Namespace) -> Page:
+    """The image with the lines of another file, which must be of the same size."""
+    from tongguocr.formats import read_page
     from tongguocr.sources import load_pixels
 
     page, pixels = read_page(args.lines), load_pixels(args.image)
@@ -127,24 +147,25 @@ def _read(args: argparse.Namespace) -> None:
             f" and {args.image} has {pixels.shape[1]} x {pixels.shape[0]}."
         )
     size = {"width": pixels.shape[1], "height": pixels.shape[0]}
-    engine = open_engine(args.engine or DEFAULT_ENGINE, args.weights or SHIPPED)
-    result = read_lines(replace(page, image=args.image.name, pixels=pixels, **size), engine)
-    if args.output:
-        write_page(result, args.output)
-    else:
-        print(result.text)
+    return replace(page, image=args.image.name, pixels=pixels, **size)
 
 
-def _lines(args: argparse.Namespace) -> None:
-    from tongguocr.formats import write_page
-    from tongguocr.formats.picture import draw_lines, save_picture
+def _found_lines(args: argparse.Namespace, weights: Path | None) -> Page:
+    """The image with the lines that a detector finds in it."""
     from tongguocr.layout.detect import find_lines, open_detector
     from tongguocr.page import Page
     from tongguocr.sources import load_pixels
 
     pixels = load_pixels(args.image)
     page = Page(args.image.name, pixels.shape[1], pixels.shape[0], pixels=pixels)
-    found = find_lines(page, open_detector(args.detector, args.weights), args.direction)
+    return find_lines(page, open_detector(args.detector, weights), args.direction)
+
+
+def _lines(args: argparse.Namespace) -> None:
+    from tongguocr.formats import write_page
+    from tongguocr.formats.picture import draw_lines, save_picture
+
+    found = _found_lines(args, args.weights)
     write_page(found, args.output)
     if args.picture:
         save_picture(draw_lines(found), args.picture)

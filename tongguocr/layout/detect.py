@@ -213,8 +213,8 @@ def open_detector(name: str = "tongguocr", weights: Path | None = None, threads:
         raise InputError(f"There is no detector {name!r}; take one of {', '.join(DETECTORS)}.")
     if weights is None and not SHIPPED.is_dir():
         raise InputError(
-            "The detector's weights are not part of this package yet: name a folder with --weights DIR,"
-            " or take --detector rapidocr."
+            "The detector's weights are not part of this package yet: take --detector rapidocr, give lines"
+            " with `read --lines FILE`, or name weights with `lines --weights DIR`."
         )
     return CharacterDetector(load_network(weights or SHIPPED, threads))
 
