@@ -62,6 +62,7 @@ def test_characters_lie_where_they_are(read: Page) -> None:
 
 
 def test_lines_may_be_found_by_another_detector() -> None:
+    pytest.importorskip("rapidocr")
     done = run_read("--detector", "rapidocr")
     assert done.returncode == 0, done.stderr
     wanted = read_page(EXAMPLES / "page.json")
