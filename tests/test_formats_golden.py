@@ -16,8 +16,12 @@ from page_strategies import example_page
 
 from tongguocr.formats import read_page
 from tongguocr.formats.alto_write import render_alto
+from tongguocr.formats.doubts import render_doubts
+from tongguocr.formats.hocr import render_hocr
+from tongguocr.formats.markdown import render_markdown
 from tongguocr.formats.page_json import render_json
 from tongguocr.formats.page_xml import render_page_xml
+from tongguocr.formats.tei import render_tei
 from tongguocr.formats.text import render_text
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -28,6 +32,11 @@ RENDERED = {
     "page.xml": render_page_xml(example_page(), Path("page.xml"), CREATED),
     "page.alto.xml": render_alto(example_page(), Path("page.alto.xml")),
     "page.txt": render_text(example_page()),
+    "page.flow.txt": render_text(example_page(), "inline", flow=True),
+    "page.md": render_markdown(example_page()),
+    "page.hocr": render_hocr(example_page(), Path("page.hocr")),
+    "page.tei.xml": render_tei(example_page(), Path("page.tei.xml")),
+    "page.csv": render_doubts([example_page()]),
 }
 
 

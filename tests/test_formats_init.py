@@ -14,7 +14,16 @@ from tongguocr.errors import InputError
 from tongguocr.files import write_bytes
 from tongguocr.formats import FORMATS, read_page, write_page
 
-SUFFIX = {"json": ".json", "page": ".xml", "alto": ".alto.xml", "text": ".txt"}
+SUFFIX = {
+    "json": ".json",
+    "page": ".xml",
+    "alto": ".alto.xml",
+    "text": ".txt",
+    "markdown": ".md",
+    "hocr": ".hocr",
+    "tei": ".tei.xml",
+    "doubts": ".csv",
+}
 
 
 @pytest.mark.parametrize("format", ["json", "page", "alto"])
@@ -24,7 +33,11 @@ def test_the_content_tells_the_format_and_not_the_name(format: str, name: str, t
     assert read_page(tmp_path / name).text == example_page().text
 
 
-@pytest.mark.parametrize("format", FORMATS)
+def test_every_format_has_a_suffix() -> None:
+    assert set(FORMATS) == {*SUFFIX, "pdf"}  # the PDF needs an image; its own tests write it
+
+
+@pytest.mark.parametrize("format", SUFFIX)
 def test_the_suffix_chooses_the_format(format: str, tmp_path: Path) -> None:
     write_page(example_page(), tmp_path / f"named{SUFFIX[format]}")
     write_page(example_page(), tmp_path / "asked", format)
@@ -75,8 +88,8 @@ def test_xml_in_utf_16_opens(tmp_path: Path) -> None:
 
 
 def test_unknown_formats_and_names(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no format 'tei'"):
-        write_page(example_page(), tmp_path / "a.json", "tei")
+    with pytest.raises(InputError, match="no format 'docx'"):
+        write_page(example_page(), tmp_path / "a.json", "docx")
     with pytest.raises(InputError, match="does not tell the format"):
         write_page(example_page(), tmp_path / "a.doc")
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from page_strategies import example_page
+from hypothesis import given
+from hypothesis import strategies as st
+from page_strategies import example_page, pages, xml_text
 
 from tongguocr.errors import InputError
 from tongguocr.formats import read_page, write_page
-from tongguocr.formats.text import read_text
-from tongguocr.page import Line, Page
+from tongguocr.formats.text import NOTES, Notes, read_text, render_text, text_rows
+from tongguocr.page import Kind, Line, Page
 
 
 def write(path: Path, data: bytes) -> Path:
@@ -51,3 +53,55 @@ def test_other_encodings_are_one_sentence(tmp_path: Path, data: bytes) -> None:
 def test_writing_keeps_one_row_a_line(tmp_path: Path) -> None:
     write_page(example_page(), tmp_path / "a.txt")
     assert (tmp_path / "a.txt").read_bytes().decode() == "天地玄\n注右行\n左行\n黃𠀀洪\n眉批\n\n"
+
+
+ROWS: dict[tuple[Notes, bool], str] = {
+    ("lines", False): "天地玄\n注右行\n左行\n黃𠀀洪\n眉批\n\n",
+    ("inline", False): "天地玄〔注右行左行〕\n黃𠀀洪\n眉批\n\n",
+    ("omit", False): "天地玄\n黃𠀀洪\n眉批\n\n",
+    ("lines", True): "天地玄\n注右行左行\n黃𠀀洪\n眉批\n",
+    ("inline", True): "天地玄〔注右行左行〕黃𠀀洪\n眉批\n",
+    ("omit", True): "天地玄黃𠀀洪\n眉批\n",
+}
+
+
+@pytest.mark.parametrize(("notes", "flow"), ROWS)
+def test_notes_and_flow(notes: Notes, flow: bool) -> None:
+    assert render_text(example_page(), notes, flow).decode() == ROWS[notes, flow]
+
+
+def of_kinds(*rows: tuple[Kind, str]) -> Page:
+    return Page(
+        "", 0, 0, tuple(Line(f"l{n}", (0, 0, 0, 0), text, kind) for n, (kind, text) in enumerate(rows))
+    )
+
+
+def test_a_note_without_text_before_it_has_its_own_row() -> None:
+    page = of_kinds(("note", "甲"), ("note", "乙"), ("main", "天"), ("fold", "卷一"), ("note", "丙"))
+    assert text_rows(page, "inline") == [
+        ("main", "〔甲乙〕"),
+        ("main", "天"),
+        ("fold", "卷一"),
+        ("main", "〔丙〕"),
+    ]
+
+
+def test_notes_without_text_leave_no_brackets() -> None:
+    assert text_rows(of_kinds(("main", "天"), ("note", ""), ("note", "")), "inline") == [("main", "天")]
+
+
+def test_words_of_an_alphabet_are_not_run_together() -> None:
+    page = of_kinds(("main", "Tong"), ("main", "Gu"), ("main", "通古"), ("main", "OCR"))
+    assert render_text(page, flow=True).decode() == "Tong Gu通古OCR\n"
+
+
+def test_unknown_ways_of_notes_are_one_sentence() -> None:
+    with pytest.raises(InputError, match=r"^notes: 'below' is not one of lines, inline, omit[.]$"):
+        render_text(example_page(), "below")  # type: ignore[arg-type]
+
+
+@given(pages(xml_text), st.sampled_from(NOTES), st.booleans())
+def test_no_text_is_lost_or_moved(page: Page, notes: Notes, flow: bool) -> None:
+    kept = "".join(line.text for line in page.lines if line.kind != "note" or notes != "omit")
+    ignored = str.maketrans("", "", "〔〕 \n")
+    assert render_text(page, notes, flow).decode().translate(ignored) == kept.translate(ignored)

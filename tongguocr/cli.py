@@ -38,7 +38,13 @@ def _parser() -> argparse.ArgumentParser:
         "--detector", default="tongguocr", metavar="NAME", help="what finds lines if none are given"
     )
     read.add_argument("--direction", choices=DIRECTIONS, help="how lines follow each other if none are given")
-    read.add_argument("-o", "--output", type=Path, metavar="OUT", help=".txt, .json, .xml (PAGE), .alto.xml")
+    read.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="OUT",
+        help=".txt, .json, .xml (PAGE), .alto.xml, .tei.xml, .hocr, .md, .pdf, .csv (doubts)",
+    )
     read.add_argument("--engine", metavar="NAME", help="rapidocr, tongguocr (default: what reads best)")
     read.add_argument("--weights", type=Path, metavar="DIR", help="exported weights of the engine tongguocr")
     read.set_defaults(run=_read)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from tongguocr.errors import InputError
 
@@ -34,22 +36,30 @@ def decode_utf8(data: bytes, path: Path) -> str:
 
 
 def write_bytes(data: bytes, path: Path) -> None:
-    """Write the file whole or not at all: a neighbour in the same folder takes its place at the end."""
-    temporary: Path | None = None
+    """Write the file whole or not at all."""
+    with open_whole(path) as file:
+        file.write(data)
+
+
+@contextlib.contextmanager
+def open_whole(path: Path) -> Iterator[BinaryIO]:
+    """A file to write piece by piece: a neighbour in the same folder takes its place at the end."""
     try:
         handle, name = tempfile.mkstemp(prefix=".tongguocr-", suffix=".tmp", dir=path.parent)
-        temporary = Path(name)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: the file cannot be written ({_reason(error)}).") from None
+    temporary = Path(name)
+    try:
         with os.fdopen(handle, "wb") as file:
-            file.write(data)
+            yield file
         temporary.chmod(_mode(path))
         temporary.replace(path)
-    except (OSError, ValueError) as error:
+    except OSError as error:
         raise InputError(f"{path}: the file cannot be written ({_reason(error)}).") from None
     finally:
         # Once it has taken its place there is no temporary file left; after a failure there is.
-        if temporary is not None:
-            with contextlib.suppress(OSError):
-                temporary.unlink()
+        with contextlib.suppress(OSError):
+            temporary.unlink()
 
 
 def _mode(path: Path) -> int:

@@ -1,6 +1,7 @@
-"""Pages in files: our JSON, PAGE XML, ALTO and plain text, in and out.
+"""Pages in files: our JSON, PAGE XML, ALTO and plain text, in and out; others out only.
 
 `read_page` tells the formats apart by what is in the file; `write_page` goes by the name, or by `format`.
+Only written: Markdown, hOCR, TEI, the searchable PDF, and the table of doubtful characters.
 """
 
 from __future__ import annotations
@@ -12,8 +13,13 @@ from tongguocr.errors import InputError
 from tongguocr.files import read_bytes, write_bytes
 from tongguocr.formats.alto import parse_alto
 from tongguocr.formats.alto_write import render_alto
+from tongguocr.formats.doubts import render_doubts
+from tongguocr.formats.hocr import render_hocr
+from tongguocr.formats.markdown import render_markdown
 from tongguocr.formats.page_json import check_page, parse_json, render_json
 from tongguocr.formats.page_xml import parse_page_xml, render_page_xml
+from tongguocr.formats.searchable_pdf import render_searchable_pdf
+from tongguocr.formats.tei import render_tei
 from tongguocr.formats.text import read_text, render_text
 from tongguocr.formats.xml import parse_xml
 from tongguocr.page import Page
@@ -25,12 +31,30 @@ _RENDER: dict[str, Callable[[Page, Path], bytes]] = {
     "page": render_page_xml,
     "alto": render_alto,
     "text": lambda page, path: render_text(page),
+    "markdown": lambda page, path: render_markdown(page),
+    "hocr": render_hocr,
+    "tei": render_tei,
+    "pdf": render_searchable_pdf,
+    "doubts": lambda page, path: render_doubts([page]),
 }
 FORMATS = tuple(_RENDER)
-"""The names that `write_page` takes: our JSON, PAGE XML, ALTO, plain text."""
+"""The names that `write_page` takes."""
 
 # Longest first: `.alto.xml` is also `.xml`.
-_SUFFIXES = {".alto.xml": "alto", ".xml": "page", ".alto": "alto", ".json": "json", ".txt": "text"}
+_SUFFIXES = {
+    ".alto.xml": "alto",
+    ".tei.xml": "tei",
+    ".xml": "page",
+    ".alto": "alto",
+    ".json": "json",
+    ".txt": "text",
+    ".md": "markdown",
+    ".hocr": "hocr",
+    ".html": "hocr",
+    ".tei": "tei",
+    ".pdf": "pdf",
+    ".csv": "doubts",
+}
 
 
 def read_page(path: Path) -> Page:
@@ -62,7 +86,8 @@ def _read_xml(data: bytes, path: Path) -> Page:
 def write_page(page: Page, path: Path, format: str | None = None) -> None:
     """Write the page whole or not at all, in one of FORMATS; without `format` the file's name decides.
 
-    `.json`, `.txt`, `.xml` (PAGE) and `.alto.xml` or `.alto` are known.
+    `.json`, `.txt`, `.xml` (PAGE), `.alto.xml` or `.alto`, `.md`, `.hocr` or `.html`, `.tei.xml` or `.tei`,
+    `.pdf` and `.csv` (doubtful characters) are known.
     """
     render = _RENDER.get(format or _format_of(path))
     if render is None:
@@ -76,4 +101,4 @@ def _format_of(path: Path) -> str:
     for suffix, found in _SUFFIXES.items():
         if name.endswith(suffix):
             return found
-    raise InputError(f"{path}: the name does not tell the format; take .json, .xml, .alto.xml or .txt.")
+    raise InputError(f"{path}: the name does not tell the format; take one of {', '.join(_SUFFIXES)}.")

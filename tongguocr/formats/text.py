@@ -2,15 +2,24 @@
 
 Only line feeds and carriage returns end a line; every other character, a full-width space at a line's start
 included, stays. Lines of the file without anything but white space are layout, not text, and are left out.
+Notes may stand in brackets behind the text that they explain, or be left out; `flow` joins what reads on.
 """
 
 from __future__ import annotations
 
 import re
+from itertools import groupby
 from pathlib import Path
+from typing import Literal, TypeAlias, get_args
 
+from tongguocr.errors import InputError
 from tongguocr.files import decode_utf8, read_bytes
-from tongguocr.page import Line, Page
+from tongguocr.formats.xml import join_words
+from tongguocr.page import Kind, Line, Page
+
+Notes: TypeAlias = Literal["lines", "inline", "omit"]
+"""Double-row notes: as lines of their own, in 〔〕 behind the text before them, or left out."""
+NOTES: tuple[Notes, ...] = get_args(Notes)
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
 
@@ -23,6 +32,29 @@ def read_text(path: Path) -> Page:
     return Page("", 0, 0, lines)
 
 
-def render_text(page: Page) -> bytes:
-    """The page's text as a file: UTF-8, a line feed after every line, empty lines kept empty."""
-    return "".join(f"{line.text}\n" for line in page.lines).encode()
+def render_text(page: Page, notes: Notes = "lines", flow: bool = False) -> bytes:
+    """The page's text as a file: UTF-8, a line feed after every line, empty lines kept empty.
+
+    With `flow` the lines of one paragraph are joined: all that follow each other and are of one kind, notes
+    in brackets being part of the text around them.
+    """
+    rows = text_rows(page, notes)
+    if flow:
+        runs = (join_words(text for _, text in run) for _, run in groupby(rows, lambda row: row[0]))
+        return "".join(f"{text}\n" for text in runs if text).encode()
+    return "".join(f"{text}\n" for _, text in rows).encode()
+
+
+def text_rows(page: Page, notes: Notes = "lines") -> list[tuple[Kind, str]]:
+    """The rows of the page's text, each with its kind; notes in brackets belong to the main text."""
+    if notes not in NOTES:
+        raise InputError(f"notes: {notes!r} is not one of {', '.join(NOTES)}.")
+    rows: list[tuple[Kind, str]] = []
+    for kind, run in groupby(page.lines, lambda line: line.kind):
+        texts = [line.text for line in run]
+        if kind != "note" or notes == "lines":
+            rows += [(kind, text) for text in texts]
+        elif notes == "inline" and any(texts):
+            before = rows.pop()[1] if rows and rows[-1][0] == "main" else ""
+            rows.append(("main", f"{before}〔{join_words(texts)}〕"))
+    return rows

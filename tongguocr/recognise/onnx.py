@@ -196,7 +196,7 @@ class OnnxEngine:
         x, y = (value * self.weights.stride for value in text.places[char.positions[0]])
         half = picture.character / 2
         box: Box = (*picture.to_page((x - half, y - half)), *picture.to_page((x + half, y + half)))
-        confidence = float(np.prod([text.candidates[k][1][0] for k in char.positions]))
+        confidence = round(float(np.prod([text.candidates[k][1][0] for k in char.positions])), 4)
         return Char(char.text, box, confidence, self._others(text, char))
 
     def _others(self, text: Written, char: DecodedChar) -> tuple[tuple[str, float], ...]:
@@ -206,7 +206,7 @@ class OnnxEngine:
         ids, likely = text.candidates[char.positions[0]]
         pairs = zip(ids[1:].tolist(), likely[1:].tolist(), strict=True)
         return tuple(
-            (self.codec.characters[token - FIRST_CHARACTER], probability)
+            (self.codec.characters[token - FIRST_CHARACTER], round(probability, 4))
             for token, probability in pairs
             if token >= FIRST_CHARACTER and probability >= self.reading.unlikely
         )
@@ -276,7 +276,7 @@ def _around(at: Point, size: Point, region: Box) -> Box:
     x, y = min(max(x, region[0]), region[2]), min(max(y, region[1]), region[3])
     half_x = max(min(wide / 2, x - region[0], region[2] - x), 0.5)
     half_y = max(min(high / 2, y - region[1], region[3] - y), 0.5)
-    return (x - half_x, y - half_y, x + half_x, y + half_y)
+    return (round(x - half_x, 2), round(y - half_y, 2), round(x + half_x, 2), round(y + half_y, 2))
 
 
 def open_session(model: bytes, path: Path, threads: int) -> InferenceSession:

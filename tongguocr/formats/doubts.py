@@ -1,0 +1,76 @@
+"""A table of doubtful characters for proofreading: pages in, CSV out.
+
+One row for each character whose confidence is below the threshold: where it stands, what was read, what else
+it may be, its box, and the line with the character in 【】. Characters without a confidence are not listed.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator
+
+from tongguocr.errors import InputError
+from tongguocr.formats.values import plain, to_decimal
+from tongguocr.page import Char, Line, Page
+
+THRESHOLD = 0.8
+MAX_CANDIDATES = 4
+_CANDIDATE_COLUMNS = [
+    f"{name}{n}" for n in range(1, MAX_CANDIDATES + 1) for name in ("candidate", "candidate_confidence")
+]
+COLUMNS = (
+    "page",
+    "line",
+    "position",
+    "character",
+    "confidence",
+    *_CANDIDATE_COLUMNS,
+    "x0",
+    "y0",
+    "x1",
+    "y1",
+    "context",
+)
+"""`position` counts the line's characters from 1."""
+
+
+def render_doubts(pages: Iterable[Page], threshold: float = THRESHOLD, excel: bool = False) -> bytes:
+    """The table in UTF-8; `excel` adds the byte order mark by which Excel knows that it is."""
+    if not 0 <= threshold <= 1:
+        raise InputError(f"threshold: {threshold} is not between 0 and 1.")
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow(COLUMNS)
+    for n, page in enumerate(pages, start=1):
+        writer.writerows(_page_rows(page, n, threshold))
+    return out.getvalue().encode("utf-8-sig" if excel else "utf-8")
+
+
+def _page_rows(page: Page, number: int, threshold: float) -> Iterator[list[object]]:
+    """The page's rows, in reading order; a page whose image has no name goes by its number."""
+    for line in page.lines:
+        for index, char in enumerate(line.chars):
+            if char.confidence is not None and char.confidence < threshold:
+                name = page.image or str(number)
+                yield [
+                    name,
+                    line.id,
+                    index + 1,
+                    *_readings(char),
+                    *map(to_decimal, char.box),
+                    _context(line, index),
+                ]
+
+
+def _readings(char: Char) -> list[object]:
+    """The character, its confidence, and its candidates with theirs; missing ones are empty."""
+    listed: list[object] = [char.text, char.confidence if char.confidence is None else plain(char.confidence)]
+    for text, confidence in char.candidates[:MAX_CANDIDATES]:
+        listed += [text, plain(confidence)]
+    return listed + [""] * (2 + 2 * MAX_CANDIDATES - len(listed))
+
+
+def _context(line: Line, index: int) -> str:
+    texts = [char.text for char in line.chars]
+    return f"{''.join(texts[:index])}【{texts[index]}】{''.join(texts[index + 1 :])}"

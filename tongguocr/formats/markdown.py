@@ -1,0 +1,42 @@
+"""Markdown: a Page in, a text to read and edit out.
+
+The page's image is the heading. Main text is a paragraph whose rows are the lines of the page, with notes in
+〔〕 behind the text before them; margins and the centre fold stand apart as quotations with a label. What
+Markdown would take for markup is escaped, so that the text reads as it was.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import groupby
+
+from tongguocr.formats.text import Notes, text_rows
+from tongguocr.page import Kind, Page
+
+LABEL: dict[Kind, str] = {"note": "Note", "margin": "Margin", "fold": "Fold"}
+_MARKUP = re.compile(r"[\\`*_\[\]<>&~|$]")
+_AT_START = re.compile(r"^(\d+)([.)])|^([#+=:-])")
+_BLANKS = re.compile(r"^[ \t]+|[ \t]+$")
+
+
+def render_markdown(page: Page, notes: Notes = "inline") -> bytes:
+    """The page as CommonMark; empty lines are left out."""
+    rows = [(kind, text) for kind, text in text_rows(page, notes) if text]
+    parts = [f"# {escape(page.image) or 'Page'}"]
+    for kind, run in groupby(rows, lambda row: row[0]):
+        # A backslash at its end keeps a row a row; a bare line feed would be shown as a space.
+        texts = "\\\n".join(escape(text) for _, text in run)
+        parts.append(texts if kind == "main" else _quotation(LABEL[kind], texts))
+    return ("\n\n".join(parts) + "\n").encode()
+
+
+def escape(text: str) -> str:
+    """The text as Markdown shows it unchanged."""
+    text = _MARKUP.sub(r"\\\g<0>", text)
+    text = _AT_START.sub(lambda found: f"{found[1] or ''}\\{found[2] or found[3]}", text)
+    # Blanks at the ends would be dropped, or make the row code.
+    return _BLANKS.sub(lambda found: "".join(f"&#{ord(c)};" for c in found[0]), text)
+
+
+def _quotation(label: str, texts: str) -> str:
+    return "\n".join(f"> {row}" for row in f"**{label}**\\\n{texts}".split("\n"))

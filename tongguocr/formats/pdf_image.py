@@ -1,0 +1,88 @@
+"""A page's picture inside a PDF: an image file or pixels in, an image object out.
+
+A JPEG file goes in as it is, byte for byte, whatever its EXIF orientation; all other pixels are stored
+without loss.
+"""
+
+from __future__ import annotations
+
+import io
+import warnings
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, UnidentifiedImageError
+
+from tongguocr.errors import InputError
+from tongguocr.files import read_bytes
+from tongguocr.formats.pdf_file import PdfFile
+from tongguocr.page import Pixels
+from tongguocr.sources import load_pixels
+
+_COLOUR = {"L": "/DeviceGray", "RGB": "/DeviceRGB"}
+_ORIENTATION_TAG = 0x0112
+_UPRIGHT = (1, 0, 0, 1, 0, 0)
+_TURNS: dict[int, tuple[int, ...]] = {
+    2: (-1, 0, 0, 1, 1, 0),
+    3: (-1, 0, 0, -1, 1, 1),
+    4: (1, 0, 0, -1, 0, 1),
+    5: (0, -1, -1, 0, 1, 1),
+    6: (0, -1, 1, 0, 0, 1),
+    7: (0, 1, 1, 0, 0, 0),
+    8: (0, 1, -1, 0, 1, 0),
+}
+"""How each EXIF orientation turns or mirrors the unit square, as a PDF matrix."""
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """An image object's stream, and how it lies in the unit square of the upright page."""
+
+    data: bytes
+    entries: str
+    width: int
+    height: int
+    """The upright picture's size in pixels."""
+    turn: tuple[int, ...] = _UPRIGHT
+
+
+def picture_of_file(path: Path) -> Picture:
+    """The picture in an image file; a grey or RGB JPEG is not decoded."""
+    data = read_bytes(path)
+    try:
+        # Pillow warns of very large images because decoding them takes memory; nothing is decoded here.
+        with warnings.catch_warnings(action="ignore"), Image.open(io.BytesIO(data)) as image:
+            if image.format != "JPEG" or image.mode not in _COLOUR:
+                return picture_of_pixels(load_pixels(path))
+            size, mode = image.size, image.mode
+            orientation = image.getexif().get(_ORIENTATION_TAG, 1)
+    except (UnidentifiedImageError, OSError, SyntaxError, ValueError, Image.DecompressionBombError):
+        raise InputError(f"{path}: not an image that can be read.") from None
+    turn = _TURNS.get(orientation, _UPRIGHT)
+    entries = f"{_entries(*size, mode)} /Filter /DCTDecode"
+    upright = size[::-1] if turn[0] == 0 else size
+    return Picture(data, entries, *upright, turn)
+
+
+def picture_of_pixels(pixels: Pixels) -> Picture:
+    """Pixels without loss: each row as its difference from the row above, which packs scans far better."""
+    height, width = pixels.shape[:2]
+    rows = np.ascontiguousarray(pixels).reshape(height, -1)
+    differences = np.diff(rows, axis=0, prepend=np.zeros_like(rows[:1]))
+    up = np.full((height, 1), 2, dtype=np.uint8)
+    mode = "L" if pixels.ndim == 2 else "RGB"
+    colours = 1 if mode == "L" else 3
+    predictor = f"/Predictor 12 /Colors {colours} /BitsPerComponent 8 /Columns {width}"
+    entries = f"{_entries(width, height, mode)} /Filter /FlateDecode /DecodeParms << {predictor} >>"
+    return Picture(zlib.compress(np.hstack((up, differences)).tobytes()), entries, width, height)
+
+
+def add_picture(pdf: PdfFile, picture: Picture) -> int:
+    return pdf.add_stream(picture.data, picture.entries, compress=False)
+
+
+def _entries(width: int, height: int, mode: str) -> str:
+    size = f"/Width {width} /Height {height} /BitsPerComponent 8"
+    return f"/Type /XObject /Subtype /Image {size} /ColorSpace {_COLOUR[mode]}"

@@ -1,0 +1,139 @@
+"""TEI P5: pages in, an edition's raw material out.
+
+The facsimile has a surface for each page and a zone for each line; the text has a page beginning and, for
+each line, a line beginning that points at its zone. A run of double-row notes is one inline note, a run of
+margin lines one note at its place, and the centre fold a forme work. The text stands in an `ab`, not in
+paragraphs: where the author began a new one, no program knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from math import inf
+from pathlib import Path
+from urllib.parse import quote
+
+from lxml import etree
+
+from tongguocr import __version__
+from tongguocr.errors import InputError
+from tongguocr.formats.values import check_xml_text, to_decimal, unique_name, xml_line_names
+from tongguocr.formats.xml import Element, add, new_root
+from tongguocr.geometry import centre
+from tongguocr.page import Direction, Kind, Line, Page
+
+NAMESPACE = "http://www.tei-c.org/ns/1.0"
+STYLE: dict[Direction, str] = {
+    "top-to-bottom": "writing-mode: vertical-rl",
+    "bottom-to-top": "writing-mode: sideways-lr",
+    "left-to-right": "writing-mode: horizontal-tb",
+    "right-to-left": "writing-mode: horizontal-tb; direction: rtl",
+}
+"""Directions as the Guidelines tell them, in CSS."""
+_XML_ID = "{http://www.w3.org/XML/1998/namespace}id"
+
+
+def render_tei(page: Page, path: Path) -> bytes:
+    """One page as a TEI document."""
+    return render_tei_book([page], path)
+
+
+def render_tei_book(pages: Sequence[Page], path: Path) -> bytes:
+    """Several pages as one TEI document."""
+    if not pages:
+        raise InputError(f"{path}: a TEI document needs at least one page.")
+    root = new_root("TEI", NAMESPACE)
+    _write_header(root, pages, path)
+    facsimile = add(root, "facsimile")
+    text = add(root, "text")
+    block = add(add(text, "body"), "ab")
+    taken: set[str] = set()
+    for n, page in enumerate(pages, start=1):
+        prefix = f"p{n}_" if len(pages) > 1 else ""
+        names = [unique_name(prefix + name, taken) for name in xml_line_names(page.lines)]
+        surface = unique_name(f"surface{n}", taken)
+        _write_surface(facsimile, page, surface, names)
+        add(block, "pb", {"n": str(n), "facs": f"#{surface}"})
+        _write_text(block, page, names, path)
+    # Only these are indented: in the text, white space would count.
+    for part in (root[0], facsimile):
+        etree.indent(part)
+        part.tail = "\n"
+    root.text = text.tail = "\n"
+    written = etree.tostring(root, encoding="UTF-8", xml_declaration=True) + b"\n"
+    # A row of the file for each line of the page, its break inside the tag: beside it, it would be text.
+    return written.replace(b"<lb ", b"<lb\n").replace(b"<pb ", b"<pb\n")
+
+
+def _write_header(root: Element, pages: Sequence[Page], path: Path) -> None:
+    images = [page.image for page in pages if page.image]
+    for image in images:
+        check_xml_text(image, f"{path}: image")
+    source = f"Read from {', '.join(images)}." if images else "Read from images without a name."
+    header = add(root, "teiHeader")
+    description = add(header, "fileDesc")
+    title = images[0] if len(images) == 1 else f"Transcription of {len(pages)} pages"
+    add(add(description, "titleStmt"), "title", text=title)
+    add(
+        add(description, "publicationStmt"), "p", text="Unpublished: written by a program, not yet proofread."
+    )
+    add(add(description, "sourceDesc"), "p", text=source)
+    program = {"ident": "TongGuOCR", "version": __version__}
+    add(add(add(add(header, "encodingDesc"), "appInfo"), "application", program), "label", text="TongGuOCR")
+
+
+def _write_surface(facsimile: Element, page: Page, name: str, lines: Sequence[str]) -> None:
+    size = {"lrx": str(int(page.width)), "lry": str(int(page.height))}
+    surface = add(facsimile, "surface", {_XML_ID: name, "ulx": "0", "uly": "0", **size})
+    if page.image:
+        pixels = {"width": f"{int(page.width)}px", "height": f"{int(page.height)}px"}
+        add(surface, "graphic", {"url": quote(page.image), **pixels})
+    for line, line_name in zip(page.lines, lines, strict=True):
+        corners = dict(zip(("ulx", "uly", "lrx", "lry"), map(_number, line.box), strict=True))
+        outline = {"points": " ".join(f"{_number(x)},{_number(y)}" for x, y in line.polygon or ())}
+        attributes = {_XML_ID: line_name, "type": line.kind, **corners, **(outline if line.polygon else {})}
+        add(surface, "zone", {**attributes, "style": STYLE[line.direction]})
+
+
+def _write_text(block: Element, page: Page, names: Sequence[str], path: Path) -> None:
+    """The lines in reading order, what belongs together in one element."""
+    body = _body(page)
+    named = zip(page.lines, names, strict=True)
+    for (kind, place), run in groupby(named, lambda pair: (pair[0].kind, _place(pair[0], body))):
+        parent = _holder(block, kind, place)
+        for line, name in run:
+            check_xml_text(line.text, f"{path}: line {line.id}")
+            add(parent, "lb", {"facs": f"#{name}"}).tail = line.text
+
+
+def _holder(block: Element, kind: Kind, place: str) -> Element:
+    """The element that holds lines of this kind: the text itself for main text."""
+    match kind:
+        case "main":
+            return block
+        case "note":
+            return add(block, "note", {"place": "inline", "type": "double-row"})
+        case "margin":
+            return add(block, "note", {"place": place})
+        case "fold":
+            return add(block, "fw", {"type": "fold"})
+
+
+def _place(line: Line, body: tuple[float, float]) -> str:
+    """Whether a margin line stands above the text, at the `top`, below it, or elsewhere in the `margin`."""
+    y = centre(line.box)[1]
+    if line.kind != "margin":
+        return ""
+    return "top" if y < body[0] else "bottom" if y > body[1] else "margin"
+
+
+def _body(page: Page) -> tuple[float, float]:
+    """From where to where the text reaches down the page; without any, everything stands above it."""
+    boxes = [line.box for line in page.lines if line.kind in ("main", "note")]
+    top = min((box[1] for box in boxes), default=inf)
+    return top, max((box[3] for box in boxes), default=inf)
+
+
+def _number(value: float) -> str:
+    return f"{to_decimal(value):f}"
