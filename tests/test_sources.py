@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import pickle
+import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from PIL import Image, features
 
-from tongguocr import sources
 from tongguocr.errors import InputError
-from tongguocr.sources import find_image, image_size, load_pixels
+from tongguocr.sources import find_image, image_size, images, load_pixels, open_source
 
 
 @pytest.mark.parametrize("mode", ["1", "L", "P", "RGB", "RGBA", "CMYK", "LA", "I;16"])
@@ -56,7 +62,7 @@ def test_bad_images_give_one_sentence_with_the_name(tmp_path: Path, monkeypatch:
                 image_size(path)
     assert image_size(cut) == (200, 200), "its header is whole"
     Image.new("1", (400, 300)).save(tmp_path / "big.png")
-    monkeypatch.setattr(sources, "MAX_PIXELS", 100_000)
+    monkeypatch.setattr(images, "MAX_PIXELS", 100_000)
     with pytest.raises(InputError, match=r"big.png: the image is 400 x 300"):
         load_pixels(tmp_path / "big.png")
 
@@ -69,3 +75,130 @@ def test_find_image(tmp_path: Path) -> None:
     (tmp_path / "scan.png").touch()
     assert find_image("../elsewhere/scan.png", annotation) == tmp_path / "scan.png"
     assert find_image("", annotation) == tmp_path / "p1.jpg"
+
+
+def grey(value: int, size: tuple[int, int] = (20, 30)) -> Image.Image:
+    return Image.new("L", size, value)
+
+
+@pytest.mark.parametrize("suffix", ["jpg", "png", "tif", "webp", "jp2", "gif", "bmp"])
+def test_one_image_is_one_page_of_its_stem(tmp_path: Path, suffix: str) -> None:
+    if suffix == "jp2" and not features.check("jpg_2000"):
+        pytest.skip("this Pillow has no JPEG 2000")
+    path = tmp_path / f"卷一.v2.{suffix}"
+    grey(200).save(path)
+    (page,) = open_source(path)
+    assert (page.name, page.file, page.number) == ("卷一.v2", str(path), 1)
+    pixels = page.load()
+    assert pixels.shape[:2] == (30, 20)
+    assert np.abs(pixels.astype(int) - 200).max() <= 2
+
+
+def test_only_the_first_frame_of_an_animation(tmp_path: Path) -> None:
+    for suffix in ("gif", "webp", "png"):
+        path = tmp_path / f"x.{suffix}"
+        grey(0).save(path, save_all=True, append_images=[grey(255)])
+        (page,) = open_source(str(path))
+        assert page.load().max() <= 2
+
+
+def test_sixteen_bits_keep_their_order(tmp_path: Path) -> None:
+    Image.fromarray(np.linspace(0, 65535, 256).astype(np.uint16).reshape(1, -1)).save(tmp_path / "x.png")
+    assert np.abs(load_pixels(tmp_path / "x.png")[0].astype(int) - np.arange(256)).max() <= 1
+
+
+def test_tiff_pages_turned_and_thumbnails_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "book.tif"
+    frames = [grey(10), grey(20, (5, 5)), grey(30, (8, 4)), grey(40)]
+    for frame, tags in zip(frames, ({}, {254: 1}, {274: 6}, {254: 2}), strict=True):
+        frame.encoderinfo = {"tiffinfo": tags}
+    frames[0].save(path, save_all=True, append_images=frames[1:])
+    pages = list(open_source(path))
+    assert [page.name for page in pages] == ["book-0001", "book-0002", "book-0003"]
+    assert [int(page.load().flat[0]) for page in pages] == [10, 30, 40]
+    assert [page.load().shape for page in pages] == [(30, 20), (8, 4), (30, 20)]
+    assert [page.name for page in open_source(path, "2-")] == ["book-0002", "book-0003"]
+
+
+def test_a_broken_tiff_page_leaves_the_others(tmp_path: Path) -> None:
+    path = tmp_path / "book.tif"
+    noise = [Image.effect_noise((80, 80), 40 + i) for i in range(3)]
+    noise[0].save(path, save_all=True, append_images=noise[1:])
+    path.write_bytes(path.read_bytes()[:-4000])
+    pages = list(open_source(path))
+    assert [page.load().shape for page in pages[:2]] == [(80, 80)] * 2
+    with pytest.raises(InputError, match=r"book\.tif, page 3: .*\.$"):
+        pages[2].load()
+
+
+@pytest.mark.parametrize("compression", [None, "tiff_lzw"])
+def test_a_turned_tiff_is_not_scrambled(tmp_path: Path, compression: str | None) -> None:
+    shown = np.arange(32, dtype=np.uint8).reshape(8, 4)
+    stored = Image.fromarray(np.rot90(shown))
+    stored.save(tmp_path / "x.tif", tiffinfo={274: 6}, compression=compression)
+    assert load_pixels(tmp_path / "x.tif").tolist() == shown.tolist()
+
+
+def test_our_limit_counts_and_not_pillows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 10)
+    for name in ("x.png", "x.tif"):
+        grey(7).save(tmp_path / name)
+        assert load_pixels(tmp_path / name).shape == (30, 20)
+    assert Image.MAX_IMAGE_PIXELS == 10, "what others rely on is as it was"
+
+
+def test_pages_travel_to_other_processes(tmp_path: Path) -> None:
+    grey(9).save(tmp_path / "x.png")
+    (page,) = pickle.loads(pickle.dumps(list(open_source(tmp_path))))
+    assert page.load().max() == 9
+
+
+def test_files_never_touch_the_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args: object) -> None:
+        raise AssertionError("a file led to the network")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    grey(9).save(tmp_path / "x.png")
+    assert [page.load().max() for page in open_source(tmp_path)] == [9]
+
+
+def test_sources_that_cannot_be_opened(tmp_path: Path) -> None:
+    (tmp_path / "empty.jpg").touch()
+    os.mkfifo(tmp_path / "pipe.jpg")
+    for source, sentence in {
+        str(tmp_path / "none.jpg"): "no such file",
+        str(tmp_path / "empty.jpg"): "the file is empty",
+        str(tmp_path / "pipe.jpg"): "neither a file nor a folder",
+        f"{tmp_path}/a\0b": "cannot be read",
+        "ftp://example.org/x.jpg": "not an http or https address",
+        "file:///etc/hosts": "not an http or https address",
+    }.items():
+        with pytest.raises(InputError, match=sentence):
+            open_source(source)
+
+
+@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+@pytest.mark.parametrize("suffix", ["jpg", "png", "tif", "webp", "gif"])
+def test_damaged_images_are_a_sentence(suffix: str, data: st.DataObject, tmp_path: Path) -> None:
+    whole, path = tmp_path / f"whole.{suffix}", tmp_path / f"x.{suffix}"
+    if not whole.exists():
+        grey(9).save(whole)
+    junk, content = data.draw(st.binary(max_size=6)), whole.read_bytes()
+    start = data.draw(st.integers(0, len(content)))
+    path.write_bytes(content[:start] + junk + content[start + data.draw(st.integers(0, 9)) :] or b"x")
+    for page in open_source(path):
+        try:
+            assert page.load().dtype == np.uint8
+        except InputError as error:
+            assert str(error).startswith(str(path)) and str(error).endswith(".") and "\n" not in str(error)
+
+
+def test_the_command_says_it_in_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "x.jpg").write_bytes(b"\xff\xd8 not quite")
+    command = [sys.executable, "-m", "tongguocr.cli", "lines", str(tmp_path / "x.jpg"), "-o", "out.json"]
+    result = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith("tongguocr: ") and result.stderr.count("\n") == 1
+    assert "x.jpg: " in result.stderr

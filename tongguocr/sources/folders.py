@@ -1,0 +1,90 @@
+"""Image files and folders of them -> their pages, in the order that people count in.
+
+In: a path. Out: one page an image, several for a TIFF that has several. Hidden files and whatever is no image
+by its suffix are passed over.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from tongguocr.errors import InputError
+from tongguocr.sources.images import IMAGE_SUFFIXES, load_frame, tiff_pages
+from tongguocr.sources.listing import NaturalKey, SourcePage, natural_key, page_name
+
+
+def list_file(path: Path) -> Iterator[SourcePage]:
+    """The pages of one image file."""
+    return iter(_pages_of(path, path.stem))
+
+
+def list_folder(folder: Path, recursive: bool = False) -> Iterator[SourcePage]:
+    """The pages of a folder's images; those of its subfolders only when asked for."""
+    try:
+        files = sorted(_images_in(folder, recursive), key=lambda path: _place(path, folder))
+    except OSError as error:
+        raise InputError(f"{folder}: the folder cannot be read ({error.strerror}).") from None
+    if not files:
+        raise InputError(f"{folder}: there is no image in this folder.")
+    return _number_pages(zip(files, _stems(files, folder), strict=True))
+
+
+def _images_in(folder: Path, recursive: bool) -> Iterator[Path]:
+    for entry in folder.iterdir():
+        if entry.name.startswith("."):
+            continue
+        if entry.is_dir():
+            # A link to a folder may lead back up, and round and round.
+            if recursive and not entry.is_symlink():
+                yield from _images_in(entry, recursive)
+        elif entry.suffix.lower() in IMAGE_SUFFIXES and (entry.is_file() or not entry.exists()):
+            yield entry  # A broken link is a page too: loading it says what is wrong.
+
+
+def _place(path: Path, folder: Path) -> tuple[NaturalKey, ...]:
+    parts = path.relative_to(folder).parent.parts
+    return tuple(natural_key(part) for part in (*parts, path.stem, path.suffix))
+
+
+def _stems(files: list[Path], folder: Path) -> Iterator[str]:
+    """What each file's results are called: its stem, subfolders in front.
+
+    Files that differ only in suffix or case keep their suffix (a.jpg and a.png), all of them, so that no name
+    ever passes from one file to another when files are added.
+    """
+    places = [path.relative_to(folder).parts[:-1] for path in files]
+    stems = ["_".join((*place, path.stem)) for place, path in zip(places, files, strict=True)]
+    often = Counter(stem.casefold() for stem in stems)
+    for place, path, stem in zip(places, files, stems, strict=True):
+        yield stem if often[stem.casefold()] == 1 else "_".join((*place, path.name))
+
+
+def _number_pages(files: Iterator[tuple[Path, str]]) -> Iterator[SourcePage]:
+    """All pages counted through; a name that is still taken (a-0001.jpg beside a TIFF a) gets _2, _3 …"""
+    used: set[str] = set()
+    number = 0
+    for path, stem in files:
+        for page in _pages_of(path, stem):
+            number, name, copy = number + 1, page.name, 2
+            while name.casefold() in used:
+                name, copy = f"{page.name}_{copy}", copy + 1
+            used.add(name.casefold())
+            yield replace(page, name=name, number=number)
+
+
+def _pages_of(path: Path, stem: str) -> list[SourcePage]:
+    frames = tiff_pages(path)
+    several = len(frames) > 1
+    return [
+        SourcePage(
+            page_name(stem, number, len(frames)),
+            str(path),
+            number,
+            partial(load_frame, path, frame, f"{path}, page {number}" if several else str(path)),
+        )
+        for number, frame in enumerate(frames, 1)
+    ]

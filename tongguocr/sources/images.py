@@ -1,0 +1,181 @@
+"""Image files -> pixels, and where a page's image lies: for everything that needs one.
+
+In: a path, or a downloaded file's bytes. Out: 8-bit grey or RGB pixels, upright, whatever the file's mode. A
+file that is no image, is cut off, or would unpack to more than a few hundred megapixels gives one sentence.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from PIL import Image, ImageOps, UnidentifiedImageError
+
+from tongguocr.errors import InputError
+from tongguocr.page import Pixels
+
+MAX_PIXELS = 256_000_000
+"""A 200-megapixel scan of a map or a large rubbing still opens; a 40,000-pixel bomb does not."""
+MAX_TIFF_PAGES = 10_000
+IMAGE_SUFFIXES = (".jpg", ".jpeg", ".png", ".tif", ".tiff", ".jp2", ".j2k", ".webp", ".bmp", ".gif")
+# Pillow also opens formats that run other programs or are no scans at all; those are left alone.
+FORMATS = ("JPEG", "PNG", "TIFF", "JPEG2000", "WEBP", "BMP", "GIF", "PPM")
+TIFF_STARTS = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
+
+_counting = Lock()
+_readers = 0
+_pillows_limit: int | None = None
+
+
+def load_pixels(path: Path) -> Pixels:
+    """The image's pixels: height x width where it is grey, height x width x 3 otherwise."""
+    return _decode(path, str(path))
+
+
+def load_frame(path: Path, frame: int, where: str) -> Pixels:
+    """The pixels of one page of a TIFF; `where` names it in sentences."""
+    if frame >= MAX_TIFF_PAGES:
+        raise InputError(f"{where}: no more than {MAX_TIFF_PAGES} pages of one file are read.")
+    return _decode(path, where, frame)
+
+
+def decode_image(data: bytes, where: str) -> Pixels:
+    """The pixels of an image file that is in memory."""
+    return _decode(BytesIO(data), where)
+
+
+def tiff_pages(path: Path) -> list[int]:
+    """Which images of a file are its pages: all of a TIFF's but thumbnails, pyramid levels and masks.
+
+    Other kinds of image have one page, and so has whatever cannot be opened: loading it says why. Where the
+    chain of pages is broken, the place of the break is the last page, which then fails to load.
+    """
+    pages: list[int] = []
+    try:
+        with path.open("rb") as file:
+            if file.read(4) not in TIFF_STARTS:
+                return [0]
+        with _open_image(path) as image:
+            _walk_tiff(image, pages)
+    except Exception:  # Pillow's parsers raise whatever junk leads them to; loading the page tells.
+        return pages or [0]
+    return pages or [0]
+
+
+def image_size(path: Path) -> tuple[int, int]:
+    """Width and height from the image's header; the pixels are not decoded."""
+    try:
+        with warnings.catch_warnings():
+            # Pillow warns of very large images because decoding them takes memory; nothing is decoded here.
+            warnings.simplefilter("ignore")
+            with Image.open(path) as image:
+                return image.size
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
+        raise InputError(f"{path}: the image cannot be read.") from None
+
+
+def image_named(folder: Path, stem: str) -> Path | None:
+    """The image of this name in a folder, whatever its type."""
+    spelled = (folder / f"{stem}{s}" for suffix in IMAGE_SUFFIXES for s in (suffix, suffix.upper()))
+    return next((path for path in spelled if path.is_file()), None)
+
+
+def find_image(name: str, annotation: Path) -> Path | None:
+    """The image that an annotation file speaks of: the name it gives, or its own, beside it; else None."""
+    named = annotation.parent / Path(name).name
+    return named if Path(name).name and named.is_file() else image_named(annotation.parent, annotation.stem)
+
+
+def eight_bit(image: Image.Image) -> Image.Image:
+    """Grey stays grey, 16 bits become 8, transparency lies on white paper, all else becomes RGB."""
+    if image.mode.startswith("I") or image.mode == "F":
+        values = np.asarray(image, dtype=np.float64)
+        top = 65535.0 if image.mode.startswith("I") and values.max(initial=0) > 255 else 255.0
+        return Image.fromarray((values.clip(0, top) * (255.0 / top)).astype(np.uint8))
+    if "A" in image.getbands() or "transparency" in image.info:
+        image = image.convert("RGBA")
+        paper = Image.new("RGBA", image.size, "white")
+        return Image.alpha_composite(paper, image).convert("RGB")
+    return image if image.mode == "L" else image.convert("L" if image.mode == "1" else "RGB")
+
+
+def _walk_tiff(image: Any, pages: list[int]) -> None:
+    for frame in range(MAX_TIFF_PAGES + 1):
+        try:
+            image.seek(frame)
+        except EOFError:
+            return
+        except Exception:
+            pages.append(frame)
+            return
+        kind = image.tag_v2.get(254, 0)  # NewSubfileType: bit 0 is a smaller copy, bit 2 a mask.
+        if not (isinstance(kind, int) and kind & 0b101):
+            pages.append(frame)
+
+
+@contextmanager
+def _open_image(file: Path | BytesIO) -> Iterator[Image.Image]:
+    # Pillow maps a path's uncompressed TIFF into memory with its sides swapped where it lies turned, and so
+    # scrambles it; an open file it reads.
+    with (
+        file.open("rb") if isinstance(file, Path) else file as opened,
+        _our_limit(),
+        warnings.catch_warnings(),
+    ):
+        # A damaged tag that does not matter for the pixels is Pillow's warning, not the reader's.
+        warnings.simplefilter("ignore")
+        with Image.open(opened, formats=FORMATS) as image:
+            yield image
+
+
+@contextmanager
+def _our_limit() -> Iterator[None]:
+    """Pillow's own limit lies below ours and is one for the whole process: lifted while any thread reads."""
+    global _readers, _pillows_limit
+    with _counting:
+        if _readers == 0:
+            _pillows_limit, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
+        _readers += 1
+    try:
+        yield
+    finally:
+        with _counting:
+            _readers -= 1
+            if _readers == 0:
+                Image.MAX_IMAGE_PIXELS = _pillows_limit
+
+
+def _decode(file: Path | BytesIO, where: str, frame: int = 0) -> Pixels:
+    try:
+        with _open_image(file) as image:
+            if frame:
+                image.seek(frame)
+            check_size(image.size, where)
+            return np.asarray(eight_bit(ImageOps.exif_transpose(image)))
+    except InputError:
+        raise
+    except FileNotFoundError:
+        raise InputError(f"{where}: there is no such file.") from None
+    except IsADirectoryError:
+        raise InputError(f"{where}: this is a folder, not an image.") from None
+    except UnidentifiedImageError:
+        raise InputError(f"{where}: not an image that can be read.") from None
+    except MemoryError:
+        raise InputError(f"{where}: the image does not fit into memory.") from None
+    except Exception as error:  # Pillow's decoders raise whatever junk leads them to.
+        reason = " ".join(str(error).split()).rstrip(".") or type(error).__name__
+        raise InputError(f"{where}: the image is damaged ({reason}).") from None
+
+
+def check_size(size: tuple[int, int], where: str) -> None:
+    if size[0] * size[1] > MAX_PIXELS:
+        raise InputError(
+            f"{where}: the image is {size[0]} x {size[1]} pixels, more than the"
+            f" {MAX_PIXELS // 1_000_000} megapixels that are read."
+        )
