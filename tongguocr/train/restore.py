@@ -1,19 +1,18 @@
 """A network to go on from: a folder of exported weights, or a run's model.pt, in; the network and codec out.
 
 An exported folder is read by the notes that its graphs carry (stored.py). From fp32 graphs the network comes
-back exactly; from 8-bit ones as it reads: exporting it once more gives the same bytes in the tables.
+back exactly; from 8-bit ones as it reads: exporting it once more gives the same bytes in the tables. Only an
+exported folder needs onnx, which a machine that does nothing but train may lack.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import onnx
 import torch
 from numpy.typing import NDArray
-from onnx import numpy_helper
 
 from tongguocr.errors import InputError
 from tongguocr.recognise import SHIPPED
@@ -21,8 +20,9 @@ from tongguocr.recognise.weights import CODEC, MANIFEST, load_weights
 from tongguocr.tokens.codec import Codec, load_codec
 from tongguocr.train.journal import MODEL, RESUME, load
 from tongguocr.train.model import ModelSize, Recogniser
-from tongguocr.train.quantise import restore_rows
-from tongguocr.train.stored import Stored, missing, read_note
+
+if TYPE_CHECKING:
+    from tongguocr.train.stored import Stored
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -71,6 +71,11 @@ def beside(model: Path) -> Codec:
 
 def restore(folder: Path) -> tuple[Recogniser, Codec]:
     """The network whose export the folder is, in single precision."""
+    import onnx
+    from onnx import numpy_helper
+
+    from tongguocr.train.stored import missing, read_note
+
     weights = load_weights(folder)
     size, shapes = _shapes(weights.size, folder / MANIFEST)
     if len(weights.codec) != size.tokens:
@@ -100,6 +105,8 @@ def _shapes(table: dict[str, Any], path: Path) -> tuple[ModelSize, dict[str, tup
 
 def _values(arrays: Arrays, stored: Stored, shape: tuple[int, ...], folder: Path) -> NDArray[np.float32]:
     """One parameter, out of the form that it lies in."""
+    from tongguocr.train.quantise import restore_rows
+
     lying = shape[::-1] if stored.transposed else shape
     try:
         if stored.form == "plain":
