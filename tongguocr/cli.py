@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,10 +21,13 @@ from tongguocr.errors import InputError, MissingExtraError
 if TYPE_CHECKING:
     import torch
 
+    from tongguocr.jobs import ReadPage
     from tongguocr.page import Block, Page
+    from tongguocr.sources import SourcePage
 
 
 DIRECTIONS = ("vertical-rl", "vertical-lr", "horizontal")
+_SUFFIXES = ".txt, .json, .xml (PAGE), .alto.xml, .tei.xml, .hocr, .md, .pdf, .csv"
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -31,20 +35,18 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"tongguocr {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
 
-    read = commands.add_parser("read", help="read a page")
-    read.add_argument("image", type=Path, metavar="IMAGE")
-    read.add_argument("--lines", type=Path, metavar="FILE", help="its lines: our JSON, PAGE XML or ALTO")
+    read = commands.add_parser("read", help="read images, folders, PDFs, IIIF manifests")
+    read.add_argument("source", nargs="+", metavar="SOURCE", help="image, folder, PDF, IIIF manifest")
+    read.add_argument("-o", "--output", metavar="OUT", help="a folder, or for one page a file: " + _SUFFIXES)
     read.add_argument(
-        "--detector", default="tongguocr", metavar="NAME", help="what finds lines if none are given"
+        "--format", metavar="F,...", help="txt, json, page, alto, tei, hocr, md, pdf, csv (doubts)"
     )
-    read.add_argument("--direction", choices=DIRECTIONS, help="how lines follow each other if none are given")
+    read.add_argument("--pages", metavar="RANGE", help="pages of each source, as in 1-3,7,12-")
+    read.add_argument("--lines", type=Path, metavar="FILE", help="one page's lines: our JSON, PAGE XML, ALTO")
     read.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        metavar="OUT",
-        help=".txt, .json, .xml (PAGE), .alto.xml, .tei.xml, .hocr, .md, .pdf, .csv (doubts)",
+        "--detector", default="tongguocr", metavar="NAME", help="what finds lines: tongguocr, rapidocr"
     )
+    read.add_argument("--direction", choices=DIRECTIONS, help="how lines follow each other")
     read.add_argument("--engine", metavar="NAME", help="rapidocr, tongguocr (default: what reads best)")
     read.add_argument("--weights", type=Path, metavar="DIR", help="exported weights of the engine tongguocr")
     read.set_defaults(run=_read)
@@ -127,51 +129,63 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _read(args: argparse.Namespace) -> None:
+def _read(args: argparse.Namespace) -> int:
+    from itertools import chain, islice
+
     from tongguocr.formats import write_page
-    from tongguocr.pipeline import DEFAULT_ENGINE, read_lines
+    from tongguocr.jobs import list_pages, load_page
+    from tongguocr.pipeline import DEFAULT_ENGINE, line_finder, read_lines
     from tongguocr.recognise import SHIPPED, open_engine
 
-    page = _given_lines(args) if args.lines else _found_lines(args, None)
+    find = line_finder(args.lines, args.detector, args.direction)
     engine = open_engine(args.engine or DEFAULT_ENGINE, args.weights or SHIPPED)
-    result = read_lines(page, engine)
-    if args.output:
-        write_page(result, args.output)
-    else:
-        print(result.text)
+    pages = list_pages(args.source, args.pages)
+    first = list(islice(pages, 2))
+    if args.lines and len(first) > 1:
+        raise InputError(f"{args.lines}: lines can be given for one page, and there are several.")
+    every = chain(first, pages)
+    if args.output and (args.format or len(first) > 1 or _is_folder(args.output)):
+        return _read_many(every, lambda page: read_lines(find(page), engine), args)
+    for page in every:
+        result = read_lines(find(load_page(page)), engine)
+        if args.output:
+            write_page(result, Path(args.output))
+        else:
+            print(result.text, flush=True)
+    return 0
 
 
-def _given_lines(args: argparse.Namespace) -> Page:
-    """The image with the lines of another file, which must be of the same size."""
-    from tongguocr.formats import read_page
-    from tongguocr.sources import load_pixels
-
-    page, pixels = read_page(args.lines), load_pixels(args.image)
-    if (page.width, page.height) not in ((0, 0), pixels.shape[1::-1]):
-        raise InputError(
-            f"{args.lines}: its lines are for an image of {page.width} x {page.height} pixels,"
-            f" and {args.image} has {pixels.shape[1]} x {pixels.shape[0]}."
-        )
-    size = {"width": pixels.shape[1], "height": pixels.shape[0]}
-    return replace(page, image=args.image.name, pixels=pixels, **size)
+def _is_folder(written: str) -> bool:
+    return written.endswith(("/", "\\")) or Path(written).is_dir() or not Path(written).suffix
 
 
-def _found_lines(args: argparse.Namespace, weights: Path | None) -> Page:
-    """The image with the lines that a detector finds in it."""
+def _read_many(pages: Iterator[SourcePage], read: ReadPage, args: argparse.Namespace) -> int:
+    """A job, with a line for each page that failed and a summary; 1 if there were such."""
+    from tongguocr.jobs import parse_formats, run_job
+
+    counts: Counter[str] = Counter()
+    for outcome in run_job(pages, read, Path(args.output), parse_formats(args.format or "txt,json")):
+        counts[outcome.state] += 1
+        counts["characters"] += outcome.characters
+        if outcome.reason:
+            print(f"tongguocr: {outcome.reason}", file=sys.stderr, flush=True)
+    print(
+        f"Pages: {counts['read']} read ({counts['characters']} characters), {counts['done']} done before,"
+        f" {counts['failed']} failed: {args.output}"
+    )
+    return 1 if counts["failed"] else 0
+
+
+def _lines(args: argparse.Namespace) -> None:
+    from tongguocr.formats import write_page
+    from tongguocr.formats.picture import draw_lines, save_picture
     from tongguocr.layout.detect import find_lines, open_detector
     from tongguocr.page import Page
     from tongguocr.sources import load_pixels
 
     pixels = load_pixels(args.image)
     page = Page(args.image.name, pixels.shape[1], pixels.shape[0], pixels=pixels)
-    return find_lines(page, open_detector(args.detector, weights), args.direction)
-
-
-def _lines(args: argparse.Namespace) -> None:
-    from tongguocr.formats import write_page
-    from tongguocr.formats.picture import draw_lines, save_picture
-
-    found = _found_lines(args, args.weights)
+    found = find_lines(page, open_detector(args.detector, args.weights), args.direction)
     write_page(found, args.output)
     if args.picture:
         save_picture(draw_lines(found), args.picture)
@@ -326,11 +340,10 @@ def _export(args: argparse.Namespace) -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     args = _parser().parse_args(argv)
     try:
-        args.run(args)
+        return int(args.run(args) or 0)
     except InputError as error:
         print(f"tongguocr: {error}", file=sys.stderr)
         return 2
-    return 0
 
 
 if __name__ == "__main__":
