@@ -138,7 +138,7 @@ def _scaling(recipe: PageRecipe, dice: np.random.Generator | None) -> Scaling:
     usual = Scaling()
     factor = float(dice.uniform(*recipe.scale)) if dice is not None else 1.0
     if recipe.granularity == "block":
-        return Scaling(character=usual.character * factor, longest=recipe.longest_side)
+        return Scaling(character=usual.character * factor, longest=min(recipe.longest_side, usual.longest))
     longest = round(recipe.longest_side * min(factor, 1.0) / usual.step) * usual.step
     return Scaling(character=np.inf, most=factor, longest=longest)
 
