@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 from labelled_pages import write_pages
-from tiny_fonts import make_font, many
+from tiny_fonts import write_sources
 
 from tongguocr.errors import InputError
 from tongguocr.train import team
@@ -96,12 +96,7 @@ def test_two_processes_share_drawn_blocks_and_the_clock(tmp_path: Path) -> None:
     from tongguocr.train.gather import gather_data
 
     chars = "天地玄黃宇宙洪荒日月盈昃"
-    (tmp_path / "fonts").mkdir()
-    for name in ("one.ttf", "cwming.ttf"):
-        make_font(tmp_path / "fonts" / name, many(chars))
-    (tmp_path / "text.txt").write_text(chars * 60, encoding="utf-8")
-    rows = "".join(f"{char}\t50\n" for char in chars)
-    (tmp_path / "counts.tsv").write_text("char\ttotal\n" + rows, encoding="utf-8")
+    write_sources(tmp_path, chars)
     gather_data(tmp_path / "data", tmp_path / "fonts", tmp_path / "text.txt", tmp_path / "counts.tsv")
     records = run_together("blocks", tmp_path)
     assert len([record for record in records if "AR" in record]) >= 2 and records[-1]["step"] > 2

@@ -15,7 +15,7 @@ import torch
 from detector_pages import characters, column, paint
 from PIL import Image
 from synth_pages import empty
-from tiny_fonts import make_font, many
+from tiny_fonts import write_sources
 
 from tongguocr.errors import InputError
 from tongguocr.formats import read_page
@@ -27,7 +27,7 @@ from tongguocr.synth.gpu.conditions import stack
 from tongguocr.synth.wear import NO_WEAR, Wear
 from tongguocr.train.detector.feed import Source, load_source
 from tongguocr.train.detector.judge import Judge, Tally, compare, match_centres
-from tongguocr.train.detector.loop import DetectorRun, Progress, load_detector
+from tongguocr.train.detector.loop import DetectorRun, load_detector
 from tongguocr.train.detector.model import Detector, DetectorSize
 from tongguocr.train.detector.paint import (
     Labels,
@@ -52,13 +52,14 @@ from tongguocr.train.detector.real_pages import (
 from tongguocr.train.detector.stage import is_detector_stage, load_detector_stage
 from tongguocr.train.detector.targets import focal_loss, heat_map, losses
 from tongguocr.train.detector.windows import WindowRecipe
+from tongguocr.train.journal import Progress
 
 CPU = torch.device("cpu")
 CHARS = "天地玄黃宇宙洪荒日月盈昃辰宿列張寒來暑往"
 STAGE = """
 [run]
 minutes = 5.0
-steps = 75
+steps = 120
 learning_rate = 5e-3
 warm_up = 10
 judge_every = 60.0
@@ -106,14 +107,8 @@ def write_char_pages(folder: Path, count: int = 6) -> Path:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two faces, one of them held out, real pages, and the data of a run."""
     root = tmp_path_factory.mktemp("detector")
-    (root / "fonts").mkdir()
-    make_font(root / "fonts" / "one.ttf", many(CHARS))
-    make_font(root / "fonts" / "cwming.ttf", many(CHARS))
-    (root / "text.txt").write_text(CHARS * 60, encoding="utf-8")
-    rows = "".join(f"{char}\t{100 - k}\n" for k, char in enumerate(CHARS))
-    (root / "counts.tsv").write_text("char\ttotal\n" + rows, encoding="utf-8")
+    sources = write_sources(root, CHARS)
     (root / "stage.toml").write_text(STAGE, encoding="utf-8")
-    sources = ("--fonts", root / "fonts", "--text", root / "text.txt", "--counts", root / "counts.tsv")
     pages = write_char_pages(root / "pages")
     result = run("train-data", *sources, "--char-pages", pages, "--out", root / "data")
     assert result.returncode == 0, result.stderr
@@ -155,7 +150,7 @@ def same_as_torch(model: Detector, weights: Path) -> None:
 
 def going_on(folder: Path, records: list[dict[str, float]]) -> None:
     """A second run goes on where the first one ended, unless what it left is damaged."""
-    (folder / "longer.toml").write_text(STAGE.replace("steps = 75", "steps = 80"), encoding="utf-8")
+    (folder / "longer.toml").write_text(STAGE.replace("steps = 120", "steps = 125"), encoding="utf-8")
     arguments = ("--data", folder / "data", "--out", folder / "out", "--device", "cpu")
     resumed = run("train", folder / "longer.toml", *arguments)
     assert resumed.returncode == 0, resumed.stderr

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from tiny_fonts import make_font, many
+from tiny_fonts import write_sources
 
 from tongguocr.errors import InputError
 from tongguocr.formats import write_page
@@ -66,14 +66,8 @@ def run(*arguments: object) -> subprocess.CompletedProcess[str]:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two faces, one of them held out, and the data of a run."""
     root = tmp_path_factory.mktemp("train")
-    (root / "fonts").mkdir()
-    make_font(root / "fonts" / "one.ttf", many(CHARS))
-    make_font(root / "fonts" / "cwming.ttf", many(CHARS))
-    (root / "text.txt").write_text(CHARS * 60, encoding="utf-8")
-    rows = "".join(f"{char}\t{100 - k}\n" for k, char in enumerate(CHARS))
-    (root / "counts.tsv").write_text("char\ttotal\n" + rows, encoding="utf-8")
+    sources = write_sources(root, CHARS)
     (root / "stage.toml").write_text(STAGE, encoding="utf-8")
-    sources = ("--fonts", root / "fonts", "--text", root / "text.txt", "--counts", root / "counts.tsv")
     result = run("train-data", *sources, "--out", root / "data")
     assert result.returncode == 0, result.stderr
     assert "22 characters, 2 faces; 2 cannot be drawn: ○〇" in result.stdout

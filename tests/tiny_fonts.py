@@ -105,3 +105,14 @@ def _outline(shape: Shape, rise: int) -> object:
             pen.lineTo((x, y + bottom))
         pen.closePath()
     return pen.glyph()
+
+
+def write_sources(root: Path, chars: str) -> tuple[str | Path, ...]:
+    """Two faces, one of them held out, text and counts: what `train-data` takes, as its options."""
+    (root / "fonts").mkdir()
+    make_font(root / "fonts" / "one.ttf", many(chars))
+    make_font(root / "fonts" / "cwming.ttf", many(chars))
+    (root / "text.txt").write_text(chars * 60, encoding="utf-8")
+    rows = "".join(f"{char}\t{100 - k}\n" for k, char in enumerate(chars))
+    (root / "counts.tsv").write_text("char\ttotal\n" + rows, encoding="utf-8")
+    return "--fonts", root / "fonts", "--text", root / "text.txt", "--counts", root / "counts.tsv"

@@ -268,7 +268,8 @@ def _train_data(args: argparse.Namespace) -> None:
 def _train(args: argparse.Namespace) -> None:
     _torch_or_sentence()
     from tongguocr.train.detector.stage import is_detector_stage
-    from tongguocr.train.stage import find_stage, read_tables
+    from tongguocr.train.settings import read_tables
+    from tongguocr.train.stage import find_stage
     from tongguocr.train.team import my_number, pick_device
 
     args.stage, device = find_stage(args.stage), pick_device(args.device)

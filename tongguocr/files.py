@@ -35,6 +35,14 @@ def decode_utf8(data: bytes, path: Path) -> str:
     return text
 
 
+def make_folder(path: Path) -> None:
+    """The folder, with those above it, if it is not there yet."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{path}: the folder cannot be made ({error.strerror}).") from None
+
+
 def write_bytes(data: bytes, path: Path) -> None:
     """Write the file whole or not at all."""
     with open_whole(path) as file:

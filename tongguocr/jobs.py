@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from tongguocr.errors import InputError
+from tongguocr.files import make_folder
 from tongguocr.formats import write_page
 from tongguocr.page import Page, Pixels
 from tongguocr.sources import SourcePage, open_source
@@ -74,10 +75,7 @@ def run_job(
     pages: Iterable[SourcePage], read: ReadPage, out: Path, formats: Sequence[str]
 ) -> Iterator[Outcome]:
     """Read all pages that are not done yet; one outcome a page, in their order."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{out}: the folder cannot be made ({error.strerror}).") from None
+    make_folder(out)
     seen: set[str] = set()
     for page in pages:
         if page.name in seen:

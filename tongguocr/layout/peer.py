@@ -10,9 +10,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tongguocr.errors import MissingExtraError
 from tongguocr.geometry import Point, bounds, height, width
 from tongguocr.page import Line, Pixels, guess_direction
+from tongguocr.recognise.peer import open_rapidocr, to_bgr
 
 
 class BoxFinder(Protocol):
@@ -21,27 +21,17 @@ class BoxFinder(Protocol):
     def __call__(self, img_content: Pixels, *, use_det: bool, use_cls: bool, use_rec: bool) -> Any: ...
 
 
-def open_rapidocr() -> BoxFinder:
-    """RapidOCR with its own default detector, and silent."""
-    try:
-        from rapidocr import RapidOCR
-    except ImportError:
-        raise MissingExtraError("The detector rapidocr", "peer") from None
-    finder: BoxFinder = RapidOCR(params={"Global.log_level": "error"})
-    return finder
-
-
 class PeerDetector:
     """Its boxes as lines."""
 
     tells_kinds = False
 
     def __init__(self, finder: BoxFinder | None = None) -> None:
-        self.finder = finder or open_rapidocr()
+        self.finder: BoxFinder = finder or open_rapidocr("The detector rapidocr")
 
     def detect(self, pixels: Pixels) -> tuple[Line, ...]:
-        colour = np.repeat(pixels[..., None], 3, 2) if pixels.ndim == 2 else pixels[..., ::-1]
-        answer = self.finder(np.ascontiguousarray(colour), use_det=True, use_cls=False, use_rec=False)
+        colour = np.ascontiguousarray(to_bgr(pixels))
+        answer = self.finder(colour, use_det=True, use_cls=False, use_rec=False)
         boxes = () if answer.boxes is None else answer.boxes
         scores = [None] * len(boxes) if answer.scores is None else answer.scores
         lines = [_line(k, box, score) for k, (box, score) in enumerate(zip(boxes, scores, strict=True), 1)]

@@ -25,21 +25,26 @@ class LineReader(Protocol):
     ) -> Any: ...
 
 
-def open_rapidocr() -> LineReader:
-    """RapidOCR with its own default recogniser, PP-OCRv6 small, and silent."""
+def open_rapidocr(wanted_by: str, **settings: float) -> Any:
+    """RapidOCR with its own default models, PP-OCRv6 small, and silent; `settings` are global ones of its."""
     try:
         from rapidocr import RapidOCR
     except ImportError:
-        raise MissingExtraError("the engine rapidocr", "peer") from None
-    reader: LineReader = RapidOCR(params={"Global.log_level": "error", "Global.text_score": 0.0})
-    return reader
+        raise MissingExtraError(wanted_by, "peer") from None
+    chosen = {f"Global.{name}": value for name, value in settings.items()}
+    return RapidOCR(params={"Global.log_level": "error", **chosen})
+
+
+def to_bgr(pixels: Pixels) -> Pixels:
+    """Grey or RGB in the order of colours that OpenCV has."""
+    return np.repeat(pixels[..., None], 3, 2) if pixels.ndim == 2 else pixels[..., ::-1]
 
 
 class PeerEngine:
     """Reads every line by itself; no guard is needed, since it writes no more than the line is long."""
 
     def __init__(self, reader: LineReader | None = None) -> None:
-        self.reader = reader or open_rapidocr()
+        self.reader: LineReader = reader or open_rapidocr("the engine rapidocr", text_score=0.0)
 
     def read(self, blocks: Sequence[BlockInput]) -> list[BlockReading]:
         return [BlockReading(tuple(self._line(block.crop, line) for line in block.lines)) for block in blocks]
@@ -63,11 +68,10 @@ class PeerEngine:
 
 
 def cut_line(crop: Crop, line: Line) -> Pixels:
-    """The line's pixels as a horizontal picture in BGR, the order of colours that OpenCV has."""
+    """The line's pixels as a horizontal picture in BGR."""
     high, wide = crop.pixels.shape[:2]
     x0, y0, x1, y1 = (round(value) for value in clip(line.box, wide, high))
-    pixels = crop.pixels[y0:y1, x0:x1]
-    pixels = np.repeat(pixels[..., None], 3, 2) if pixels.ndim == 2 else pixels[..., ::-1]
+    pixels = to_bgr(crop.pixels[y0:y1, x0:x1])
     return np.ascontiguousarray(np.rot90(pixels) if line.is_vertical else pixels)
 
 

@@ -14,13 +14,14 @@ from pathlib import Path
 import torch
 
 from tongguocr.errors import InputError
+from tongguocr.files import make_folder
 from tongguocr.recognise.weights import CODEC
 from tongguocr.tokens.codec import Codec
-from tongguocr.train.journal import Journal, Means, Record, make_folder
+from tongguocr.train.journal import Journal, Means, Record
 from tongguocr.train.judge import Judge
 from tongguocr.train.labelled import Labelled, Say
 from tongguocr.train.loop import make_ready
-from tongguocr.train.losses import Forward, losses
+from tongguocr.train.losses import Forward, losses, total
 from tongguocr.train.model import Recogniser
 from tongguocr.train.page_feed import Drawn, PageFeed, PageMaker, tell
 from tongguocr.train.pages import PageRecipe
@@ -104,7 +105,7 @@ class _Epochs:
         run, journal = self.run, self.journal
         said, painted = drawn.batch.to(self.team.device)
         found = losses(journal.model, said, painted, run, self.bos, self.team.device, self.forward)
-        loss = found.text + run.dense[int(passed > 0.5)] * found.dense + run.pointer * found.pointer
+        loss = total(found, run, passed)
         rate = run.rate(journal.progress.step, passed)
         take_step(journal.model, journal.optimisers, loss, run, rate)
         means.add(found)

@@ -28,7 +28,7 @@ import torch
 from torch import Tensor, nn
 
 from tongguocr.errors import InputError
-from tongguocr.files import write_bytes
+from tongguocr.files import make_folder, write_bytes
 from tongguocr.recognise.weights import CODEC, DECODER, ENCODER, FORMAT, MANIFEST, VERSION, sha256
 from tongguocr.tokens.codec import Codec
 from tongguocr.train.model import (
@@ -169,10 +169,7 @@ def write_weights(
     """The folder of a model's graphs, as they are or quantised."""
     if len(codec) != model.size.tokens:
         raise InputError(f"{folder}: the model has {model.size.tokens} tokens and its codec {len(codec)}.")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{folder}: the folder cannot be made ({error.strerror}).") from None
+    make_folder(folder)
     for name, graph in graphs.items():
         graph = quantise(graph) if quantised else graph
         onnx.checker.check_model(graph)

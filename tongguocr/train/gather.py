@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from tongguocr.errors import InputError
-from tongguocr.files import write_bytes
+from tongguocr.files import make_folder, write_bytes
 from tongguocr.synth.atlas import build_atlas, save_atlas
 from tongguocr.synth.fonts import load_fonts
 from tongguocr.synth.real_ink import LineImage, Lines, gather, is_history, read_lines, save_lines, split
@@ -39,10 +39,7 @@ def gather_data(
     found = {char: count for char, count in mine([counts]).items() if count >= min_count}
     if not found:
         raise InputError(f"{counts}: no character occurs {min_count} times.")
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{out}: the folder cannot be made ({error.strerror}).") from None
+    make_folder(out)
     found = {**dict.fromkeys(COLUMN_MARKS, min_count), **found}
     chars = sorted(found, key=lambda char: (-found[char], char))
     make_codec(chars).save(out / "codec.json")

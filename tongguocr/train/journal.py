@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from tongguocr.errors import InputError
 from tongguocr.train.losses import Losses
@@ -33,7 +33,7 @@ class Progress:
     step: int = 0
     minutes: float = 0.0
     best: float = -math.inf
-    """The best AR of a validation so far."""
+    """The best figure of a validation so far."""
     epoch: int = 0
     """Epochs that are done ..."""
     window: int = 0
@@ -82,20 +82,13 @@ class Means:
         return dict(zip(("loss", "dense", "pointer", "accuracy"), means, strict=True))
 
 
-def make_folder(out: Path) -> None:
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{out}: the folder cannot be made ({error.strerror}).") from None
-
-
-def keep(path: Path, model: Recogniser, optimisers: Optimisers, progress: Progress) -> None:
+def keep(path: Path, model: nn.Module, optimisers: Optimisers, progress: Progress) -> None:
     """All that an interrupted run needs, whole or not at all."""
     states = [optimiser.state_dict() for optimiser in optimisers]
-    _write({"model": model.state_dict(), "optimisers": states, "progress": asdict(progress)}, path)
+    write_whole({"model": model.state_dict(), "optimisers": states, "progress": asdict(progress)}, path)
 
 
-def resume(path: Path, model: Recogniser, optimisers: Optimisers) -> Progress:
+def resume(path: Path, model: nn.Module, optimisers: Optimisers) -> Progress:
     """Take up what `keep` wrote; without such a file, the beginning."""
     if not path.exists():
         return Progress()
@@ -112,10 +105,11 @@ def resume(path: Path, model: Recogniser, optimisers: Optimisers) -> Progress:
 def save(model: Recogniser, size: ModelSize, path: Path) -> None:
     """The weights in half precision, whole or not at all."""
     state = {name: value.half().cpu() for name, value in model.state_dict().items()}
-    _write({"size": asdict(size), "state": state}, path)
+    write_whole({"size": asdict(size), "state": state}, path)
 
 
-def _write(content: dict[str, Any], path: Path) -> None:
+def write_whole(content: dict[str, Any], path: Path) -> None:
+    """What torch saves, as a file that is replaced only once it is whole."""
     torch.save(content, path.with_suffix(".tmp"))
     path.with_suffix(".tmp").replace(path)
 

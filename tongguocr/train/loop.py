@@ -13,14 +13,15 @@ from pathlib import Path
 
 import torch
 
+from tongguocr.files import make_folder
 from tongguocr.recognise.weights import CODEC
 from tongguocr.synth.gpu import GlyphAtlas, render_batch
 from tongguocr.synth.real_blocks import LineStore
 from tongguocr.train.blocks import Work
 from tongguocr.train.feed import Data, Feed, Painted
-from tongguocr.train.journal import RESUME, Journal, Means, Progress, Record, load, make_folder, resume
+from tongguocr.train.journal import RESUME, Journal, Means, Progress, Record, load, resume
 from tongguocr.train.judge import Judge
-from tongguocr.train.losses import Forward, losses
+from tongguocr.train.losses import Forward, losses, total
 from tongguocr.train.model import ModelSize, Recogniser
 from tongguocr.train.restore import begin_from
 from tongguocr.train.run import Optimisers, Run, make_optimisers, take_step
@@ -117,7 +118,7 @@ def _steps(
         passed = progress.minutes / run.minutes
         work, painted = next(batches)
         found = losses(model, work, painted, run, bos, team.device, forward)
-        loss = found.text + run.dense[int(passed >= 0.5)] * found.dense + run.pointer * found.pointer
+        loss = total(found, run, passed)
         take_step(model, journal.optimisers, loss, run, run.rate(progress.step, min(passed, 1.0)))
         means.add(found)
         now = team.now()

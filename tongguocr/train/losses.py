@@ -66,6 +66,11 @@ def losses(
     return Losses(text, dense, pointer_loss(pointed, points, work.places, inside, grid), right)
 
 
+def total(found: Losses, run: Run, passed: float) -> Tensor:
+    """What is trained on after this share of a run."""
+    return found.text + run.dense[int(passed >= 0.5)] * found.dense + run.pointer * found.pointer
+
+
 def tell_places(points: Tensor, places: Tensor, grid: tuple[int, int], run: Run) -> Tensor:
     """Where the token before each was read, a little wrong: what the decoder is told when it reads alone."""
     at = points[places.clamp(min=0)]

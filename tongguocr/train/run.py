@@ -62,10 +62,14 @@ class Run:
     def rate(self, step: int, passed: float) -> float:
         """The part of the learning rates after so many steps, `passed` being the share of the run gone."""
         warm = min(1.0, (step + 1) / self.warm_up if self.warm_up >= 1 else passed / max(self.warm_up, 1e-9))
-        fall = 1.0
-        if passed > self.flat:
-            fall = 0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * (passed - self.flat) / (1 - self.flat)))
-        return warm * fall
+        return warm * fall(passed, self.flat, 0.02)
+
+
+def fall(passed: float, flat: float, least: float) -> float:
+    """1 for the share `flat` of a run, then down to `least` as half a cosine."""
+    if passed <= flat:
+        return 1.0
+    return least + (1 - least) * 0.5 * (1 + math.cos(math.pi * (passed - flat) / (1 - flat)))
 
 
 Optimisers = Sequence[torch.optim.Optimizer]

@@ -19,8 +19,7 @@ from onnx import TensorProto, helper, numpy_helper
 from torch import nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
-from tongguocr.errors import InputError
-from tongguocr.files import write_bytes
+from tongguocr.files import make_folder, write_bytes
 from tongguocr.layout.detect import FILE
 from tongguocr.layout.peaks import STRIDE
 from tongguocr.recognise.weights import FORMAT, MANIFEST, VERSION, sha256
@@ -35,10 +34,7 @@ def export_detector(model: Detector, folder: Path) -> None:
     """Write the files into a folder, which is made if need be."""
     graph = halved(make_graph(model))
     onnx.checker.check_model(graph)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{folder}: the folder cannot be made ({error.strerror}).") from None
+    make_folder(folder)
     write_bytes(graph.SerializeToString(), folder / FILE)
     manifest = {
         "format": FORMAT,

@@ -7,22 +7,23 @@ is given. After each validation the best weights so far are kept, and all that a
 from __future__ import annotations
 
 import json
-import math
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from tongguocr.errors import InputError
+from tongguocr.files import make_folder
 from tongguocr.train.detector.feed import Feed, Source
 from tongguocr.train.detector.judge import Judge
 from tongguocr.train.detector.model import Detector, DetectorSize
 from tongguocr.train.detector.paint import Labels, Painter
 from tongguocr.train.detector.targets import Weights, losses
+from tongguocr.train.journal import LOG, RESUME, Progress, keep, resume, write_whole
+from tongguocr.train.run import fall
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,19 +53,7 @@ class DetectorRun:
 
     def rate(self, step: int, passed: float) -> float:
         """The learning rate after so many steps, `passed` being the share of the run that is over."""
-        fall = 1.0
-        if passed > self.flat:
-            fall = 0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * (passed - self.flat) / (1 - self.flat)))
-        return self.learning_rate * min(1.0, (step + 1) / self.warm_up) * fall
-
-
-@dataclass(slots=True)
-class Progress:
-    """How far a run has come."""
-
-    step: int = 0
-    minutes: float = 0.0
-    best: float = -math.inf
+        return self.learning_rate * min(1.0, (step + 1) / self.warm_up) * fall(passed, self.flat, 0.01)
 
 
 def train_detector(
@@ -77,7 +66,8 @@ def train_detector(
     """
     feed = Feed(source, run.workers, run.seed * 1000)
     try:
-        out.mkdir(parents=True, exist_ok=True)
+        make_folder(out)
+        torch.manual_seed(run.seed)
         model = Detector(size).to(device)
         if start is not None:
             model.load_state_dict(load_detector(start).state_dict())
@@ -89,11 +79,11 @@ def train_detector(
             weight_decay=run.weight_decay,
             fused=device.type == "cuda",
         )
-        progress = _resume(out / "resume.pt", model, optimiser)
+        progress = resume(out / RESUME, model, [optimiser])
         painter = Painter.load(source.data.atlas, source.data.lines, source.pages, source.recipe, device)
         judge = Judge.prepare(source, painter, device)
         batches = feed.batches(device, painter.paint)
-        with (out / "log.jsonl").open("a", encoding="utf-8") as log:
+        with (out / LOG).open("a", encoding="utf-8") as log:
             for record in _steps(model, optimiser, progress, run, batches, judge, device):
                 log.write(json.dumps(record) + "\n")
                 log.flush()
@@ -101,7 +91,7 @@ def train_detector(
                     if record["score"] >= progress.best:
                         progress.best = record["score"]
                         save_detector(model, out / "detector.pt")
-                    _keep(out / "resume.pt", model, optimiser, progress)
+                    keep(out / RESUME, model, [optimiser], progress)
     finally:
         feed.stop()
 
@@ -148,33 +138,9 @@ def _steps(
             return
 
 
-def _keep(path: Path, model: Detector, optimiser: torch.optim.Optimizer, progress: Progress) -> None:
-    state = {"model": model.state_dict(), "optimiser": optimiser.state_dict(), "progress": asdict(progress)}
-    _write(state, path)
-
-
-def _resume(path: Path, model: Detector, optimiser: torch.optim.Optimizer) -> Progress:
-    """Take up what `_keep` wrote; without such a file, the beginning."""
-    if not path.exists():
-        return Progress()
-    try:
-        state = torch.load(path, weights_only=True)
-        model.load_state_dict(state["model"])
-        optimiser.load_state_dict(state["optimiser"])
-        return Progress(**state["progress"])
-    except Exception as error:  # a damaged file fails in the unpickler in any way it likes
-        raise InputError(f"{path}: the run cannot go on from this file ({error}).") from None
-
-
 def save_detector(model: Detector, path: Path) -> None:
     state = {name: value.detach().cpu().clone() for name, value in model.state_dict().items()}
-    _write({"detector": asdict(model.size), "state": state}, path)
-
-
-def _write(content: dict[str, Any], path: Path) -> None:
-    """A run may be killed at any moment: the file is replaced only once it is whole."""
-    torch.save(content, path.with_suffix(".tmp"))
-    path.with_suffix(".tmp").replace(path)
+    write_whole({"detector": asdict(model.size), "state": state}, path)
 
 
 def is_detector(path: Path) -> bool:
