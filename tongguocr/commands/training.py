@@ -1,0 +1,132 @@
+"""`tongguocr train-data`, `train` and `export`: what a run reads, the run, the files that reading needs."""
+
+from __future__ import annotations
+
+import argparse
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tongguocr.commands import Subparsers
+from tongguocr.errors import InputError, MissingExtraError
+
+if TYPE_CHECKING:
+    import torch
+
+
+def add(commands: Subparsers) -> None:
+    data = commands.add_parser("train-data", help="gather what a training run reads into one folder")
+    data.add_argument("--fonts", type=Path, required=True, metavar="DIR", help="see docs/fonts.md")
+    data.add_argument("--text", type=Path, required=True, metavar="FILE", help="text or real columns")
+    data.add_argument("--counts", type=Path, required=True, metavar="TSV", help="how often characters occur")
+    data.add_argument("--lines", type=Path, metavar="TSV", help="line images: archive, member, text")
+    data.add_argument("--char-pages", type=Path, metavar="DIR", help="pages with character boxes")
+    data.add_argument("--min-count", type=int, default=20, metavar="N", help="rarer ones go out as bytes")
+    data.add_argument("--out", type=Path, required=True, metavar="DIR")
+    data.set_defaults(run=_train_data)
+
+    train = commands.add_parser("train", help="train the small recogniser or the detector: one stage")
+    train.add_argument("stage", metavar="STAGE", help="0, 1, 2, 3, tune, or a file; see docs/training.md")
+    train.add_argument("--data", type=Path, metavar="DIR", help="what train-data gathered")
+    train.add_argument("--pages", action="append", metavar="KIND=DIR", help="labelled pages (1, 2, 3, tune)")
+    train.add_argument("--out", type=Path, required=True, metavar="DIR", help="log and checkpoint go here")
+    train.add_argument("--start", type=Path, metavar="WEIGHTS", help="go on from this folder or model.pt")
+    train.add_argument(
+        "--device", default="auto", metavar="DEVICE", help="cuda, cpu (default: what is there)"
+    )
+    train.set_defaults(run=_train)
+
+    export = commands.add_parser("export", help="trained weights as the files that reading needs")
+    export.add_argument("model", type=Path, metavar="MODEL.pt")
+    export.add_argument(
+        "--codec", type=Path, metavar="CODEC.json", help="(default: the one beside the model)"
+    )
+    export.add_argument("-o", "--output", type=Path, required=True, metavar="DIR")
+    export.set_defaults(run=_export)
+
+
+def _torch_or_sentence() -> None:
+    if find_spec("torch") is None:
+        raise MissingExtraError("Training", "train")
+
+
+def _train_data(args: argparse.Namespace) -> None:
+    _torch_or_sentence()
+    from tongguocr.train.gather import gather_data
+
+    sources = (args.fonts, args.text, args.counts, args.lines, args.min_count, args.char_pages)
+    for sentence in gather_data(args.out, *sources):
+        print(sentence)
+
+
+def _train(args: argparse.Namespace) -> None:
+    _torch_or_sentence()
+    from tongguocr.train.detector.stage import is_detector_stage
+    from tongguocr.train.settings import read_tables
+    from tongguocr.train.stage import find_stage
+    from tongguocr.train.team import my_number, pick_device
+
+    args.stage, device = find_stage(args.stage), pick_device(args.device)
+    on_pages = "pages" in read_tables(args.stage)
+    if on_pages and (args.data or not args.pages):
+        raise InputError(f"{args.stage}: this stage needs labelled pages: --pages KIND=DIR, and no --data.")
+    if not on_pages and (args.pages or not args.data):
+        raise InputError(f"{args.stage}: this stage needs what train-data made: --data DIR, and no --pages.")
+    if is_detector_stage(args.stage):
+        _train_detector(args, device)
+        return
+    (_train_on_pages if on_pages else _train_on_blocks)(args, device)
+    if find_spec("matplotlib") and my_number() == 0:
+        from tongguocr.train.plot import draw_log
+
+        draw_log(args.out / "log.jsonl", args.out / "log.png")
+
+
+def _train_on_blocks(args: argparse.Namespace, device: torch.device) -> None:
+    from tongguocr.train.feed import load_data
+    from tongguocr.train.loop import train
+    from tongguocr.train.stage import load_stage
+
+    data = load_data(args.data)
+    stage = load_stage(args.stage, len(data.codec))
+    train(data, stage.run, stage.size, args.out, args.start, device)
+
+
+def _train_on_pages(args: argparse.Namespace, device: torch.device) -> None:
+    from tongguocr.train.epochs import train_pages
+    from tongguocr.train.labelled import parse_source, read_pages
+    from tongguocr.train.restore import find_start, open_model
+    from tongguocr.train.stage import load_page_stage
+    from tongguocr.train.team import my_number
+
+    stage = load_page_stage(args.stage)
+    sources = [parse_source(written) for written in args.pages]
+    say = print if my_number() == 0 else lambda sentence: None
+    pages = read_pages(sources, stage.pages.kinds, stage.pages.judged, stage.mapping, say)
+    model, codec = open_model(find_start(args.start, args.out))
+    train_pages(pages, stage.pages, stage.run, model, codec, args.out, device, say)
+
+
+def _train_detector(args: argparse.Namespace, device: torch.device) -> None:
+    from tongguocr.train.detector.feed import load_source
+    from tongguocr.train.detector.loop import train_detector
+    from tongguocr.train.detector.stage import load_detector_stage
+
+    stage = load_detector_stage(args.stage)
+    source = load_source(args.data, stage.recipe)
+    train_detector(source, stage.run, stage.size, args.out, args.start, device)
+
+
+def _export(args: argparse.Namespace) -> None:
+    _torch_or_sentence()
+    from tongguocr.train.detector.loop import is_detector, load_detector
+
+    if is_detector(args.model):
+        from tongguocr.train.detector.export import export_detector
+
+        export_detector(load_detector(args.model), args.output)
+        return
+    from tongguocr.train.export import export
+    from tongguocr.train.restore import open_model
+
+    export(*open_model(args.model, args.codec), args.output)
