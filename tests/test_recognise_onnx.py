@@ -24,7 +24,7 @@ from tongguocr.recognise import fill_page, make_inputs, open_engine
 from tongguocr.recognise.engine import BlockInput, BlockReading
 from tongguocr.recognise.guard import Limits, Watch, character_cap
 from tongguocr.recognise.locate import find_peak
-from tongguocr.recognise.onnx import FIRST_BREAK, FIRST_CHARACTER, OnnxEngine, Reading, Written
+from tongguocr.recognise.onnx import FIRST_BREAK, FIRST_BYTE, FIRST_CHARACTER, OnnxEngine, Reading, Written
 from tongguocr.recognise.prepare import prepare
 from tongguocr.train.model import find_peak as find_peak_torch
 
@@ -177,6 +177,24 @@ def test_a_character_lies_where_the_decoder_looked(plain_weights: Path) -> None:
         assert (x, y) == pytest.approx(at, abs=6)
         assert char.confidence == 0.75 and char.candidates == ((CODEC.tokens[300], 0.25),)
         assert 30 < char.box[2] - char.box[0] <= 61
+
+
+@pytest.mark.parametrize("spelt", ["𪚥", "é", "\U000f0c65", "\x07", "\ufffd"])
+def test_bytes_that_spell_nothing_give_way_to_the_next_reading(plain_weights: Path, spelt: str) -> None:
+    engine, (block,) = OnnxEngine(plain_weights), inputs_of(make_page(1, size=60, length=1))
+    text = Written(Watch(100, 1), "end", [], [])
+    for k, byte in enumerate(b"\x90" if spelt == "\ufffd" else spelt.encode()):
+        token = FIRST_BYTE + byte
+        text.watch.add(token, (0, 0), starts_character=k == 0, ends_line=False)
+        likely = np.array([0.5, 0.2, 0.1], np.float32)
+        text.candidates.append((np.array([token, FIRST_CHARACTER + 3, FIRST_CHARACTER + 4]), likely))
+        text.places.append((2.0, 2.0))
+    ((char,),) = [line.chars for line in engine._to_reading(block, prepare(block), text).lines]
+    others = ((CODEC.characters[3], 0.2), (CODEC.characters[4], 0.1))
+    if spelt in "𪚥é":
+        assert (char.text, char.candidates) == (spelt, others)
+    else:
+        assert (char.text, char.candidates) == (others[0][0], others[1:]) and (char.confidence or 0) <= 0.2
 
 
 def between(row: float, column: float, grid: tuple[int, int]) -> np.ndarray:

@@ -9,6 +9,7 @@ have are masked.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tongguocr.characters import is_ideograph
 from tongguocr.errors import InputError
 from tongguocr.geometry import Box, Point, centre, height, width
 from tongguocr.page import Char, Line
@@ -26,7 +28,7 @@ from tongguocr.recognise.guard import Limits, Watch, character_cap
 from tongguocr.recognise.locate import find_peak
 from tongguocr.recognise.prepare import Prepared, Scaling, prepare
 from tongguocr.recognise.weights import DECODER, ENCODER, Weights, load_weights
-from tongguocr.tokens.codec import FIXED, SPECIALS, Codec, DecodedChar
+from tongguocr.tokens.codec import FIXED, SPECIALS, UNREADABLE, Codec, DecodedChar
 from tongguocr.tokens.transitions import TRANSITIONS
 
 if TYPE_CHECKING:
@@ -197,12 +199,15 @@ class OnnxEngine:
         half = picture.character / 2
         box: Box = (*picture.to_page((x - half, y - half)), *picture.to_page((x + half, y + half)))
         confidence = round(float(np.prod([text.candidates[k][1][0] for k in char.positions])), 4)
-        return Char(char.text, box, confidence, self._others(text, char))
+        others = self._others(text, char)
+        in_bytes = text.watch.tokens[char.positions[0]] < FIRST_CHARACTER
+        if in_bytes and others and not is_written(char.text):
+            # Bytes that spell nothing anybody writes: the likeliest whole character stands for them.
+            return Char(others[0][0], box, min(confidence, others[0][1]), others[1:])
+        return Char(char.text, box, confidence, others)
 
     def _others(self, text: Written, char: DecodedChar) -> tuple[tuple[str, float], ...]:
-        """Other characters that the step might have been; none where bytes spell the character."""
-        if len(char.positions) != 1:
-            return ()
+        """Other characters that the step might have been; where bytes spell this one, their first step."""
         ids, likely = text.candidates[char.positions[0]]
         pairs = zip(ids[1:].tolist(), likely[1:].tolist(), strict=True)
         return tuple(
@@ -210,6 +215,11 @@ class OnnxEngine:
             for token, probability in pairs
             if token >= FIRST_CHARACTER and probability >= self.reading.unlikely
         )
+
+
+def is_written(text: str) -> bool:
+    """Whether books can hold it: neither U+FFFD nor a control, private or unassigned code point."""
+    return all(is_ideograph(c) or (c != UNREADABLE and unicodedata.category(c)[0] != "C") for c in text)
 
 
 class _Batch:
