@@ -17,7 +17,7 @@ from PIL import Image
 from tongguocr.errors import InputError
 from tongguocr.synth.composition import to_page
 from tongguocr.synth.gpu import paint, render_batch
-from tongguocr.synth.patchwork import MOST, Scissors
+from tongguocr.synth.patchwork import MOST, Scissors, known_runs
 from tongguocr.synth.real_blocks import JITTER, LineBlock, LineStore, Setting, Shelf, for_real_ink, pack_lines
 from tongguocr.synth.real_ink import (
     LineImage,
@@ -295,6 +295,26 @@ def told_apart(count: int = 30, narrow: int = 0) -> Lines:
         for k in range(count, count + narrow)
     ]
     return gather(lines)
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=9))
+def test_what_is_not_known_is_cut_out(known: list[bool]) -> None:
+    text = "".join(chr(0x4E00 + k) if yes else "?" for k, yes in enumerate(known))
+    line = make_line("B__p_1.png", text, draw_line(len(text)))
+    runs = known_runs(line, "?".__ne__)
+    assert [run.text for run in runs] == text.replace("?", " ").split()
+    assert not all(known) or runs == [line]
+    for run in runs if not all(known) else []:
+        top = int(line.cuts[text.index(run.text)])
+        assert np.array_equal(run.ink, line.ink[top : top + len(run.ink)])
+        assert len(run.cuts) == len(run.text) + 1
+        assert run.cuts[0] < 1 and abs(run.cuts[-1] - len(run.ink)) < 1
+
+
+def test_nothing_is_cut_out_through_ink() -> None:
+    grey = np.full((80, 20), 200, np.uint8)
+    grey[:, 8:12] = 20
+    assert known_runs(make_line("B__p_1.png", "丁七?三", grey), "?".__ne__) == []
 
 
 def pieces_of(block: LineBlock, lines: Lines) -> list[str]:

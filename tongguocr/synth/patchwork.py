@@ -1,18 +1,20 @@
 """Patchwork: pieces of real lines in an order that no book has, so that ink is read and not remembered.
 
-In: line images with their cuts. Out: where each line may be cut without wounding a character, and pieces of a
-few characters of lines of about one width, to be set below each other.
+In: line images with their cuts. Out: where each line may be cut without wounding a character, pieces of a few
+characters of lines of about one width, to be set below each other, and lines without what cannot be read.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tongguocr.synth.real_ink import Lines
+from tongguocr.synth.real_ink import LineImage, Lines, characters, gather
 
 Numbers: TypeAlias = NDArray[np.int64]
 
@@ -71,6 +73,28 @@ class Scissors:
         top = max(float(cuts[first]) - paper * (first == 0), 0.0)
         bottom = min(float(cuts[stop]) + paper * (stop == len(cuts) - 1), high)
         return Piece(number, first, stop, top, bottom)
+
+
+def known_runs(line: LineImage, known: Callable[[str], bool]) -> list[LineImage]:
+    """The line, or what is left when characters that are not known are cut out of it where ink allows."""
+    chars = characters(line.text)
+    if all(map(known, chars)):
+        return [line]
+    joints = _joints(gather([line]), 0).tolist()
+    runs = []
+    for is_known, group in groupby(range(len(chars)), lambda k: known(chars[k])):
+        places = list(group)
+        ends = [k for k in joints if places[0] <= k <= places[-1] + 1]
+        if is_known and len(ends) > 1:
+            runs.append(_cut_out(line, chars, ends[0], ends[-1]))
+    return runs
+
+
+def _cut_out(line: LineImage, chars: tuple[str, ...], first: int, stop: int) -> LineImage:
+    top, bottom = int(line.cuts[first]), max(int(line.cuts[stop]), int(line.cuts[first]) + 1)
+    return LineImage(
+        line.name, "".join(chars[first:stop]), line.ink[top:bottom], line.cuts[first : stop + 1] - top
+    )
 
 
 def _joints(lines: Lines, number: int) -> Numbers:

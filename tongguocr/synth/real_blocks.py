@@ -83,7 +83,8 @@ class Shelf:
             books.setdefault(book_of(name), []).append(k)
         self.books = [np.array(numbers) for numbers in books.values()]
         self.usual = [float(np.median(self.lines.sizes[numbers, 0])) for numbers in self.books]
-        sizes = np.array([len(numbers) for numbers in self.books], np.float64)
+        # Books count by their characters: some have been cut into many short runs.
+        sizes = np.array([sum(len(self.lines.cuts[k]) - 1 for k in numbers) for numbers in self.books], float)
         self.shares = sizes / max(sizes.sum(), 1)
         self.by_width = [sort_by_width(self.lines, numbers) for numbers in self.books]
         pieced = self.setting.patchwork or self.setting.tight

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -20,8 +21,8 @@ from tongguocr.tokens.codec import Codec
 from tongguocr.train.journal import Journal, Means, Record
 from tongguocr.train.judge import Judge
 from tongguocr.train.labelled import Labelled, Say
+from tongguocr.train.lesson import Lesson, SmallLesson
 from tongguocr.train.loop import make_ready
-from tongguocr.train.losses import Forward, losses, total
 from tongguocr.train.model import Recogniser
 from tongguocr.train.page_feed import Drawn, PageFeed, PageMaker, tell
 from tongguocr.train.pages import PageRecipe
@@ -48,13 +49,21 @@ def train_pages(
             codec.save(out / CODEC)
         journal, forward = make_ready(model, run, out, team)
         judge = Judge(codec, feed.exams(team.device), ()) if team.is_main else None
-        for record in _Epochs(feed, journal, run, judge, forward, team, codec.bos, say).records():
-            journal.write(record)
-            if team.is_main and "AR" in record:
-                say(_sentence(record, run))
-        team.part()
+        lesson = SmallLesson(model, run, codec.bos, team.device, forward, judge)
+        go_through(feed, journal, run, lesson, team, say)
     finally:
         feed.stop()
+
+
+def go_through(
+    feed: PageFeed[Any, Any], journal: Journal[Any], run: Run, lesson: Lesson, team: Team, say: Say
+) -> None:
+    """All epochs of any network, from where the journal is."""
+    for record in _Epochs(feed, journal, run, lesson, team, say).records():
+        journal.write(record)
+        if team.is_main and "AR" in record:
+            say(_sentence(record, run))
+    team.part()
 
 
 def _sentence(record: Record, run: Run) -> str:
@@ -65,19 +74,17 @@ def _sentence(record: Record, run: Run) -> str:
 class _Epochs:
     """The loop's surroundings."""
 
-    feed: PageFeed
-    journal: Journal
+    feed: PageFeed[Any, Any]
+    journal: Journal[Any]
     run: Run
-    judge: Judge | None
-    forward: Forward
+    lesson: Lesson
     team: Team
-    bos: int
     say: Say
 
     def records(self) -> Iterator[Record]:
         """Means of each hundred steps and each epoch; a record with AR before the first and after each."""
         progress, begun = self.journal.progress, self.team.now(fresh=True)
-        earlier, means = progress.minutes, Means(self.team.device)
+        earlier, means = progress.minutes, Means(self.team.device, self.lesson.figures)
         if progress.step == 0:
             yield from self._judged()
         for epoch in range(progress.epoch, self.run.epochs):
@@ -103,9 +110,7 @@ class _Epochs:
     def _step(self, drawn: Drawn, passed: float, means: Means) -> float:
         """One step; returns the part of the learning rate that it was taken with."""
         run, journal = self.run, self.journal
-        said, painted = drawn.batch.to(self.team.device)
-        found = losses(journal.model, said, painted, run, self.bos, self.team.device, self.forward)
-        loss = total(found, run, passed)
+        loss, found = self.lesson.study(drawn.batch.to(self.team.device), passed)
         rate = run.rate(journal.progress.step, passed)
         take_step(journal.model, journal.optimisers, loss, run, rate)
         means.add(found)
@@ -114,8 +119,8 @@ class _Epochs:
 
     def _judged(self) -> Iterator[Record]:
         """The validation; the other processes wait for it at the next thing they do together."""
-        if self.judge is not None:
-            yield self._at(self.journal.progress.epoch) | self.judge.score(self.journal.model)
+        if figures := self.lesson.examine():
+            yield self._at(self.journal.progress.epoch) | figures
 
     def _at(self, epoch: int) -> dict[str, float]:
         progress = self.journal.progress

@@ -14,10 +14,12 @@ from pathlib import Path
 
 import numpy as np
 
+from tongguocr.characters import is_ideograph
 from tongguocr.errors import InputError
 from tongguocr.files import make_folder, write_bytes
 from tongguocr.synth.atlas import build_atlas, save_atlas
 from tongguocr.synth.fonts import load_fonts
+from tongguocr.synth.patchwork import known_runs
 from tongguocr.synth.real_ink import LineImage, Lines, gather, is_history, read_lines, save_lines, split
 from tongguocr.synth.text import COLUMN_MARKS, load_text
 from tongguocr.tokens.codec import make_codec
@@ -51,17 +53,20 @@ def gather_data(
     drawn = f"{len(missing)} cannot be drawn: {''.join(missing[:40])}"
     said = [f"{len(chars)} characters, {len(book.faces)} faces; {drawn}"]
     if lines is not None:
-        said.append(_gather_lines(lines, out))
+        said.append(_gather_lines(lines, out, frozenset(chars)))
     if char_pages is not None:
         said.append(_gather_char_pages(char_pages, out))
     return said
 
 
-def _gather_lines(table: Path, out: Path) -> str:
-    """Line images of classical Chinese, told from other languages' by the book they are from."""
+def _gather_lines(table: Path, out: Path, chars: frozenset[str]) -> str:
+    """Line images; of verse in Nôm, told by the book, only what Chinese has too, and to train on alone."""
     train, test = list[LineImage](), list[LineImage]()
-    for line in read_lines(table, is_history):
-        (train if split(line.name) == "train" else test).append(line)
+    for line in read_lines(table):
+        if split(line.name) == "train":
+            train += known_runs(line, is_ideograph if is_history(line.name) else chars.__contains__)
+        elif is_history(line.name):
+            test.append(line)
     save_lines(_coarse(gather(train)), out / "lines.npz")
     save_lines(_coarse(gather(test)), out / "held_out.npz")
     return f"{len(train)} line images to train on, {len(test)} held out by book page."

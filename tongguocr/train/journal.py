@@ -8,22 +8,22 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from tongguocr.errors import InputError
-from tongguocr.train.losses import Losses
 from tongguocr.train.model import ModelSize, Recogniser
 from tongguocr.train.run import Optimisers
 
 LOG, MODEL, RESUME = "log.jsonl", "model.pt", "resume.pt"
 
 Record = Mapping[str, float]
+Model = TypeVar("Model", bound=nn.Module)
 
 
 @dataclass(slots=True)
@@ -41,45 +41,57 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class Journal:
-    """A run's files; only the main process writes them."""
+class Journal(Generic[Model]):
+    """A run's files; only the main process writes them. How weights are saved is each network's own."""
 
     out: Path
-    model: Recogniser
+    model: Model
     optimisers: Optimisers
     progress: Progress
     is_main: bool = True
 
     def write(self, record: Record) -> None:
         """One line of the log; after a validation the weights, too."""
-        if not self.is_main:
-            return
-        with (self.out / LOG).open("a", encoding="utf-8") as log:
-            log.write(json.dumps(record) + "\n")
+        if self.is_main:
+            with (self.out / LOG).open("a", encoding="utf-8") as log:
+                log.write(json.dumps(record) + "\n")
         if "AR" in record:
             if record["AR"] >= self.progress.best:
                 self.progress.best = record["AR"]
-                save(self.model, self.model.size, self.out / MODEL)
+                self.save_best()
             self.keep()
+
+    def save_best(self) -> None:
+        raise NotImplementedError
 
     def keep(self) -> None:
         if self.is_main:
             keep(self.out / RESUME, self.model, self.optimisers, self.progress)
 
 
+@dataclass(frozen=True, slots=True)
+class SmallJournal(Journal[Recogniser]):
+    """The files of our own recogniser."""
+
+    def save_best(self) -> None:
+        if self.is_main:
+            save(self.model, self.model.size, self.out / MODEL)
+
+
 class Means:
     """Losses and accuracy over the steps since they were last asked for."""
 
-    def __init__(self, device: torch.device) -> None:
-        self.sums, self.count = torch.zeros(4, device=device), 0
+    def __init__(self, device: torch.device, names: Sequence[str]) -> None:
+        self.names = names
+        self.sums, self.count = torch.zeros(len(names), device=device), 0
 
-    def add(self, found: Losses) -> None:
-        self.sums, self.count = self.sums + torch.stack(found).detach(), self.count + 1
+    def add(self, found: Sequence[Tensor]) -> None:
+        self.sums, self.count = self.sums + torch.stack(list(found)).detach(), self.count + 1
 
     def take(self) -> dict[str, float]:
         means = [round(value / max(self.count, 1), 4) for value in self.sums.tolist()]
         self.sums, self.count = torch.zeros_like(self.sums), 0
-        return dict(zip(("loss", "dense", "pointer", "accuracy"), means, strict=True))
+        return dict(zip(self.names, means, strict=True))
 
 
 def keep(path: Path, model: nn.Module, optimisers: Optimisers, progress: Progress) -> None:

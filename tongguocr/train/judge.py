@@ -7,7 +7,7 @@ real ones. The images are painted once, so every validation of a run sees the sa
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -60,22 +60,26 @@ class Judge:
     def score(self, model: Recogniser) -> dict[str, float]:
         """Figures of a model as it is now."""
         model.eval()
-        figures: dict[str, float] = {}
-        for name, exams in (("", self.drawn), ("real ", self.real)):
-            pairs = [pair for exam in exams for pair in self._read(model, exam)]
-            if pairs:
-                figures[f"{name}AR"] = round(_accuracy(self._texts(pairs)), 4)
-                figures[f"{name}transitions"] = round(_accuracy(self._transitions(pairs)), 4)
+        figures = self.figures(lambda exam: self._read(model, exam))
         model.train()
         return figures
 
-    def _read(self, model: Recogniser, exam: Exam) -> list[tuple[list[int], list[int]]]:
+    def figures(self, read: Callable[[Exam], list[list[int]]]) -> dict[str, float]:
+        """... and of anything else that reads exams, in tokens of the codec."""
+        figures: dict[str, float] = {}
+        for name, exams in (("", self.drawn), ("real ", self.real)):
+            pairs = [pair for exam in exams for pair in zip(exam.tokens, read(exam), strict=True)]
+            if pairs:
+                figures[f"{name}AR"] = round(accuracy(self._texts(pairs)), 4)
+                figures[f"{name}transitions"] = round(accuracy(self._transitions(pairs)), 4)
+        return figures
+
+    def _read(self, model: Recogniser, exam: Exam) -> list[list[int]]:
         half = torch.autocast(exam.images.device.type, torch.bfloat16, enabled=exam.images.is_cuda)
         # A growing cache would have compiled layers compiled anew again and again.
         with half, torch.compiler.set_stance("force_eager"):
             longest = max(map(len, exam.tokens)) + SURPLUS
-            found = read_greedily(model, exam.images.float() / 255, self.codec, longest)
-        return list(zip(exam.tokens, found, strict=True))
+            return read_greedily(model, exam.images.float() / 255, self.codec, longest)
 
     def _texts(self, pairs: Sequence[tuple[list[int], list[int]]]) -> list[tuple[str, str]]:
         return [(_plain(self.codec, wanted), _plain(self.codec, found)) for wanted, found in pairs]
@@ -117,7 +121,7 @@ def _moves(codec: Codec, ids: list[int]) -> str:
     return "".join(chr(ord("A") + TRANSITIONS.index(line.transition)) for line in lines if line.transition)
 
 
-def _accuracy(pairs: Sequence[tuple[str, str]]) -> float:
+def accuracy(pairs: Sequence[tuple[str, str]]) -> float:
     """Pooled AR: matches less insertions over all reference characters."""
     counts: Counter[str] = Counter()
     for wanted, found in pairs:

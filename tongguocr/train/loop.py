@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -19,9 +20,10 @@ from tongguocr.synth.gpu import GlyphAtlas, render_batch
 from tongguocr.synth.real_blocks import LineStore
 from tongguocr.train.blocks import Work
 from tongguocr.train.feed import Data, Feed, Painted
-from tongguocr.train.journal import RESUME, Journal, Means, Progress, Record, load, resume
+from tongguocr.train.journal import RESUME, Journal, Means, Progress, Record, SmallJournal, load, resume
 from tongguocr.train.judge import Judge
-from tongguocr.train.losses import Forward, losses, total
+from tongguocr.train.lesson import Lesson, SmallLesson
+from tongguocr.train.losses import Forward
 from tongguocr.train.model import ModelSize, Recogniser
 from tongguocr.train.restore import begin_from
 from tongguocr.train.run import Optimisers, Run, make_optimisers, take_step
@@ -70,17 +72,26 @@ def _train(
     if start is not None:
         begin_from(model, start, data.codec)
     journal, forward = make_ready(model, run, out, team)
-    progress, device = journal.progress, team.device
+    painter = make_painter(data, run, team.device)
+    judge = Judge.prepare(data, run.recipe, painter.atlas, team.device) if team.is_main else None
+    lesson = SmallLesson(model, run, data.codec.bos, team.device, forward, judge)
+    go_on(feed, painter, journal, run, lesson, team)
+
+
+def make_painter(data: Data, run: Run, device: torch.device) -> Painter:
     store = LineStore.load(data.lines, device) if data.lines is not None else None
-    painter = Painter(GlyphAtlas.load(data.atlas, device), store, run.recipe.shaping)
-    judge = Judge.prepare(data, run.recipe, painter.atlas, device) if team.is_main else None
-    batches = _growing(feed, feed.batches(device, painter.paint), progress, run)
-    for record in _steps(journal, run, batches, judge, data.codec.bos, forward, team):
+    return Painter(GlyphAtlas.load(data.atlas, device), store, run.recipe.shaping)
+
+
+def go_on(feed: Feed, painter: Painter, journal: Journal[Any], run: Run, lesson: Lesson, team: Team) -> None:
+    """The run of any network, from where the journal is until its time is up."""
+    batches = _growing(feed, feed.batches(team.device, painter.paint), journal.progress, run)
+    for record in _steps(journal, run, batches, lesson, team):
         journal.write(record)
     team.part()
 
 
-def make_ready(model: Recogniser, run: Run, out: Path, team: Team) -> tuple[Journal, Forward]:
+def make_ready(model: Recogniser, run: Run, out: Path, team: Team) -> tuple[Journal[Recogniser], Forward]:
     """The model on its device with its optimisers, as far as an earlier run of this folder has come."""
     model.to(team.device)
     model.stem.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
@@ -89,7 +100,7 @@ def make_ready(model: Recogniser, run: Run, out: Path, team: Team) -> tuple[Jour
     if run.compile:
         for layer in [*model.encoder, *model.decoder]:
             layer.compile(dynamic=True)
-    return Journal(out, model, optimisers, progress, team.is_main), team.wrap(model)
+    return SmallJournal(out, model, optimisers, progress, team.is_main), team.wrap(model)
 
 
 def _growing(
@@ -102,23 +113,20 @@ def _growing(
 
 
 def _steps(
-    journal: Journal,
+    journal: Journal[Any],
     run: Run,
     batches: Iterator[tuple[Work, Painted]],
-    judge: Judge | None,
-    bos: int,
-    forward: Forward,
+    lesson: Lesson,
     team: Team,
 ) -> Iterator[Record]:
     """The loop itself; yields the means of each hundred steps, and a record with AR after a validation."""
     model, progress = journal.model, journal.progress
     judged = begun = team.now(fresh=True)
-    earlier, blocks, means = progress.minutes, 0, Means(team.device)
+    earlier, blocks, means = progress.minutes, 0, Means(team.device, lesson.figures)
     while True:
         passed = progress.minutes / run.minutes
         work, painted = next(batches)
-        found = losses(model, work, painted, run, bos, team.device, forward)
-        loss = total(found, run, passed)
+        loss, found = lesson.study((work, painted), passed)
         take_step(model, journal.optimisers, loss, run, run.rate(progress.step, min(passed, 1.0)))
         means.add(found)
         now = team.now()
@@ -134,8 +142,8 @@ def _steps(
                 "blocks a second": round(blocks / max(now - begun, 1e-9)),
             }
         if over or now - judged > 60 * run.judge_every:
-            if judge is not None:
-                yield {"step": progress.step, "minutes": round(progress.minutes, 2), **judge.score(model)}
+            if figures := lesson.examine():
+                yield {"step": progress.step, "minutes": round(progress.minutes, 2), **figures}
             judged = team.now(fresh=True)
         if over:
             return

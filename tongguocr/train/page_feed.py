@@ -12,7 +12,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import torch
@@ -31,7 +31,33 @@ WINDOW = 192
 WASTE = 0.15
 """Filling that a batch may have beyond that of its pictures."""
 
-Made: TypeAlias = tuple[list[Sample], LeftOut]
+Made: TypeAlias = tuple[list[Any], LeftOut]
+One = TypeVar("One")
+"""A sample."""
+Asked = TypeVar("Asked", covariant=True)
+"""What a validation asks."""
+
+
+class Maker(Protocol[One, Asked]):
+    """What makes a network's samples of labelled pages; each worker process has one."""
+
+    @property
+    def pages(self) -> Labelled: ...
+    @property
+    def recipe(self) -> PageRecipe: ...
+    @property
+    def seed(self) -> int: ...
+
+    def make(self, name: str, number: int, epoch: int) -> Made:
+        """The samples of one page to train on (`train`) or to validate."""
+
+    def batches(self, samples: Sequence[One], dice: np.random.Generator | None) -> list[list[One]]:
+        """Which samples go together; in any order, if there are dice."""
+
+    def stack(self, samples: Sequence[One]) -> Any:
+        """One batch, whose `to` gives what a lesson studies."""
+
+    def exam(self, samples: Sequence[One], device: torch.device) -> Asked: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +82,7 @@ class PageBatch:
 class Drawn(NamedTuple):
     """A batch, its window, and how much of the epoch is done with it."""
 
-    batch: PageBatch
+    batch: Any
     window: int
     share: float
 
@@ -80,11 +106,21 @@ class PageMaker:
     def make(self, name: str, number: int, epoch: int) -> Made:
         return (self.train if name == "train" else self.validation)(number, epoch)
 
+    def batches(self, samples: Sequence[Sample], dice: np.random.Generator | None) -> list[list[Sample]]:
+        return make_batches(samples, self.recipe.batch_pixels, dice)
 
-_maker: PageMaker | None = None
+    def stack(self, samples: Sequence[Sample]) -> PageBatch:
+        return stack_samples(samples, self.codec)
+
+    def exam(self, samples: Sequence[Sample], device: torch.device) -> Exam:
+        images = self.stack(samples).images.to(device)
+        return Exam(images, [list(sample.tokens[:-1]) for sample in samples])
 
 
-def _begin(maker: PageMaker) -> None:
+_maker: Maker[Any, Any] | None = None
+
+
+def _begin(maker: Maker[Any, Any]) -> None:
     global _maker
     _maker = maker
     torch.set_num_threads(1)
@@ -95,13 +131,13 @@ def _make(job: tuple[str, int, int]) -> Made:
     return _maker.make(*job)
 
 
-class PageFeed:
+class PageFeed(Generic[One, Asked]):
     """Batches of labelled pages, for one of `count` processes; without workers, made as they are asked for.
 
     Workers are forked, which a process that has touched a GPU must not be: make the feed first.
     """
 
-    def __init__(self, maker: PageMaker, workers: int, number: int = 0, count: int = 1) -> None:
+    def __init__(self, maker: Maker[One, Asked], workers: int, number: int = 0, count: int = 1) -> None:
         if len(maker.pages.train) < count:
             raise InputError(
                 f"There are {len(maker.pages.train)} pages to train on, too few for {count} processes."
@@ -124,12 +160,12 @@ class PageFeed:
         for number, window in enumerate(windows[first:], start=first):
             samples = [sample for _ in window for sample in next(made)]
             mixed = np.random.default_rng([self.maker.seed, epoch, number])
-            batches = make_batches(samples, self.maker.recipe.batch_pixels, mixed)
+            batches = self.maker.batches(samples, mixed)
             for k, batch in enumerate(batches, start=1):
                 share = (number + k / len(batches)) / len(windows)
-                yield Drawn(stack_samples(batch, self.maker.codec), number, share)
+                yield Drawn(self.maker.stack(batch), number, share)
 
-    def exams(self, device: torch.device) -> tuple[Exam, ...]:
+    def exams(self, device: torch.device) -> tuple[Asked, ...]:
         """The validation pages, as the judge wants them."""
         pages, most = self.maker.pages.validation, self.maker.recipe.judge_pages
         numbers = np.linspace(0, len(pages) - 1, min(len(pages), most)).round().astype(int).tolist()
@@ -140,15 +176,9 @@ class PageFeed:
             reasons = tell(self.left_out - before)
             raise InputError(f"{pages[0].image}: no validation page gives a sample: {reasons}.")
         self.left_out, self.samples = before, 0
-        return tuple(
-            Exam(
-                stack_samples(batch, self.maker.codec).images.to(device),
-                [list(sample.tokens[:-1]) for sample in batch],
-            )
-            for batch in make_batches(samples, self.maker.recipe.batch_pixels, None)
-        )
+        return tuple(self.maker.exam(batch, device) for batch in self.maker.batches(samples, None))
 
-    def _made(self, jobs: Iterable[tuple[str, int, int]]) -> Iterator[list[Sample]]:
+    def _made(self, jobs: Iterable[tuple[str, int, int]]) -> Iterator[list[One]]:
         """Each job's samples, in the order of the jobs, whoever made them."""
         for samples, left_out in self._results(jobs):
             self.left_out += left_out

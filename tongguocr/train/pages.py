@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageFilter
 
-from tongguocr.blocks import cut_blocks
+from tongguocr.blocks import BlockSettings, cut_blocks
+from tongguocr.blocks.segment import Objective
 from tongguocr.errors import InputError
 from tongguocr.geometry import Point, centre, clip, cross_section
 from tongguocr.page import Block, Line, Page, Pixels
@@ -54,6 +55,8 @@ class PageRecipe:
     """Tokens of a sample at most."""
     batch_pixels: int = 4_000_000
     """Pixels of a batch at most, filling included; a single picture may have more."""
+    weights: tuple[float, float, float] = (2.0, 2.0, 1.0)
+    """Of block, adjacent and page penalties when blocks are cut: the paper's lambdas."""
     judge_pages: int = 100
     """Validation pages at most."""
     augment: bool = True
@@ -94,13 +97,13 @@ def make_samples(
     labelled: LabelledPage, recipe: PageRecipe, codec: Codec, dice: np.random.Generator | None
 ) -> tuple[list[Sample], LeftOut]:
     """A page's samples, changed a little by these dice if there are any, and what was left out."""
-    page = _with_pixels(labelled)
+    page = with_pixels(labelled)
     if isinstance(page, str):
         return [], Counter({page: 1})
     samples, left_out = list[Sample](), LeftOut()
     assert page.pixels is not None
     grey = to_grey(page.pixels)
-    for block, given in _cut(page, recipe.granularity):
+    for block, given in cut(page, recipe):
         made = _sample(given, prepare(given, _scaling(recipe, dice)), block.lines(page), grey, codec)
         if isinstance(made, str):
             left_out[made] += 1
@@ -111,7 +114,7 @@ def make_samples(
     return samples, left_out
 
 
-def _with_pixels(labelled: LabelledPage) -> Page | str:
+def with_pixels(labelled: LabelledPage) -> Page | str:
     """The page with its image, or why there is nothing to learn from it."""
     if not labelled.page.lines:
         return "pages without lines"
@@ -125,11 +128,12 @@ def _with_pixels(labelled: LabelledPage) -> Page | str:
     return replace(labelled.page, width=wide, height=high, pixels=pixels)
 
 
-def _cut(page: Page, granularity: Granularity) -> Iterator[tuple[Block, BlockInput]]:
+def cut(page: Page, recipe: PageRecipe) -> Iterator[tuple[Block, BlockInput]]:
     """The page as one block, or its blocks as they are cut when its text is not known yet."""
     bare = replace(page, lines=tuple(replace(line, text="", chars=()) for line in page.lines))
     whole = Block(0, len(page.lines), (0, 0, page.width, page.height))
-    blocks = cut_blocks(bare) if granularity == "block" else (whole,)
+    settings = BlockSettings(objective=Objective(*recipe.weights))
+    blocks = cut_blocks(bare, settings) if recipe.granularity == "block" else (whole,)
     yield from zip(blocks, make_inputs(bare, blocks), strict=True)
 
 
@@ -181,9 +185,15 @@ def read_places(
 
 def change(sample: Sample, recipe: PageRecipe, dice: np.random.Generator) -> Sample:
     """The same sample in another light; a third are a little out of focus, a third are grainy."""
+    changed, gain, shift = relight(sample.picture, recipe, dice)
+    return replace(sample, picture=changed, paper=round(min(max(sample.paper * gain + shift, 0), 255)))
+
+
+def relight(pixels: Pixels, recipe: PageRecipe, dice: np.random.Generator) -> tuple[Pixels, float, float]:
+    """Pixels, grey or in colours, in another light, and how it was changed."""
     gain = 1 + dice.uniform(-1, 1) * recipe.contrast
     shift = 255 * dice.uniform(-1, 1) * recipe.brightness + (1 - gain) * 127.5
-    picture = sample.picture.astype(np.float32) * gain + shift
+    picture = pixels.astype(np.float32) * gain + shift
     kind = dice.integers(3)
     if kind == 1:
         picture += dice.standard_normal(picture.shape, np.float32) * (255 * dice.uniform(0, recipe.noise))
@@ -191,7 +201,7 @@ def change(sample: Sample, recipe: PageRecipe, dice: np.random.Generator) -> Sam
     if kind == 2:
         blur = ImageFilter.GaussianBlur(float(dice.uniform(0, recipe.blur)))
         changed = np.asarray(Image.fromarray(changed).filter(blur))
-    return replace(sample, picture=changed, paper=round(min(max(sample.paper * gain + shift, 0), 255)))
+    return changed, gain, shift
 
 
 def place_characters(line: Line, grey: Pixels) -> list[tuple[str, Point]]:

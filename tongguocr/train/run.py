@@ -15,7 +15,6 @@ import torch
 from torch import Tensor, nn
 
 from tongguocr.train.blocks import Recipe
-from tongguocr.train.model import Recogniser
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +34,8 @@ class Run:
     """Share of the run before the rate begins to fall."""
     gentle: float = 0.06
     """Share of the time in which blocks grow from a column or two to their full size."""
+    least: float = 0.02
+    """What is left of the rates at the end of a run."""
     betas: tuple[float, float] = (0.9, 0.98)
     weight_decay: float = 0.02
     clip: float = 1.0
@@ -62,7 +63,7 @@ class Run:
     def rate(self, step: int, passed: float) -> float:
         """The part of the learning rates after so many steps, `passed` being the share of the run gone."""
         warm = min(1.0, (step + 1) / self.warm_up if self.warm_up >= 1 else passed / max(self.warm_up, 1e-9))
-        return warm * fall(passed, self.flat, 0.02)
+        return warm * fall(passed, self.flat, self.least)
 
 
 def fall(passed: float, flat: float, least: float) -> float:
@@ -73,14 +74,17 @@ def fall(passed: float, flat: float, least: float) -> float:
 
 
 Optimisers = Sequence[torch.optim.Optimizer]
+TABLES = ("embedding", "embed_tokens", "lm_head")
+"""Parts of the names of matrices that have a row a token."""
 
 
-def make_optimisers(model: Recogniser, run: Run) -> list[torch.optim.Optimizer]:
+def make_optimisers(model: nn.Module, run: Run) -> list[torch.optim.Optimizer]:
     """Muon for the matrices between states, AdamW for the rest; or AdamW for all."""
     inner: list[nn.Parameter] = []
     outer: list[nn.Parameter] = []
     for name, parameter in model.named_parameters():
-        between = run.matrix_rate > 0 and parameter.ndim == 2 and not name.startswith("embedding")
+        is_table = any(part in name for part in TABLES)
+        between = run.matrix_rate > 0 and parameter.ndim == 2 and not is_table
         (inner if between else outer).append(parameter)
     on_gpu = outer[0].device.type == "cuda"
     adam = torch.optim.AdamW(
@@ -92,7 +96,7 @@ def make_optimisers(model: Recogniser, run: Run) -> list[torch.optim.Optimizer]:
     return [torch.optim.Muon(inner, lr=rate, weight_decay=decay, adjust_lr_fn="match_rms_adamw"), adam]
 
 
-def take_step(model: Recogniser, optimisers: Optimisers, loss: Tensor, run: Run, rate: float) -> None:
+def take_step(model: nn.Module, optimisers: Optimisers, loss: Tensor, run: Run, rate: float) -> None:
     """One step of all optimisers, at this part of their rates."""
     for optimiser in optimisers:
         optimiser.zero_grad(set_to_none=True)

@@ -11,13 +11,12 @@ from __future__ import annotations
 import os
 import time
 from datetime import timedelta
-from typing import Any, cast
+from typing import Any
 
 import torch
+from torch import nn
 
 from tongguocr.errors import InputError, MissingExtraError
-from tongguocr.train.losses import Forward
-from tongguocr.train.model import Recogniser
 
 CLOCK = 10
 """Steps between two looks at the main process's clock: each look waits for the device."""
@@ -48,9 +47,9 @@ class Team:
     def is_main(self) -> bool:
         return self.number == 0
 
-    def wrap(self, model: Recogniser) -> Forward:
+    def wrap(self, model: nn.Module) -> Any:
         """What to call in place of the model, so that gradients are everybody's."""
-        return cast(Forward, model)
+        return model
 
     def share(self, value: float) -> float:
         """The main process's value."""
@@ -86,8 +85,8 @@ class Accelerated(Team):
         self.count, self.number = self.accelerator.num_processes, self.accelerator.process_index
         self.clock, self.looks = 0.0, 0
 
-    def wrap(self, model: Recogniser) -> Forward:
-        return cast(Forward, self.accelerator.prepare_model(model))
+    def wrap(self, model: nn.Module) -> Any:
+        return self.accelerator.prepare_model(model)
 
     def share(self, value: float) -> float:
         held = torch.tensor([value], dtype=torch.float64, device=self.device)
