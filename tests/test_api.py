@@ -1,0 +1,83 @@
+"""Reading from Python, as the README shows it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from recognise_pages import make_page
+
+import tongguocr
+from tongguocr.errors import InputError
+from tongguocr.formats import write_page
+from tongguocr.page import Char
+from tongguocr.recognise import BlockInput, BlockReading, LineReading
+
+
+class Counting:
+    """Says of every line how many it has read so far."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def read(self, blocks: Sequence[BlockInput]) -> list[BlockReading]:
+        readings = []
+        for block in blocks:
+            lines = []
+            for _ in block.lines:
+                self.count += 1
+                lines.append(LineReading((Char(str(self.count), (0, 0, 1, 1), 1.0),), "read"))
+            readings.append(BlockReading(tuple(lines)))
+        return readings
+
+
+def save(folder: Path) -> tuple[Path, Path]:
+    page = replace(make_page(3), image="page.png")
+    assert page.pixels is not None
+    Image.fromarray(page.pixels).save(folder / "page.png")
+    write_page(page, folder / "page.json")
+    return folder / "page.png", folder / "page.json"
+
+
+def test_a_page_is_read_from_its_file_its_pixels_or_its_lines(tmp_path: Path) -> None:
+    image, lines = save(tmp_path)
+    for source in (image, str(image), np.asarray(Image.open(image))):
+        assert tongguocr.read(source, lines=lines, engine=Counting()).text == "1\n2\n3"
+    page = tongguocr.read(make_page(2), engine=Counting())
+    assert page.text == "1\n2" and page.pixels is not None
+    other = replace(make_page(3), lines=make_page(3).lines[:1])
+    assert tongguocr.read(other, lines=lines, engine=Counting()).text == "1\n2\n3", "the file's lines count"
+
+
+def test_the_shipped_weights_read_the_example() -> None:
+    examples = Path(__file__).parent.parent / "examples"
+    page = tongguocr.read(examples / "page.jpg", lines=examples / "page.json")
+    assert "大學之道在明明德" in page.text.replace("\n", "")
+
+
+def test_a_missing_image_gets_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"nothing\.jpg"):
+        tongguocr.read(tmp_path / "nothing.jpg")
+    with pytest.raises(InputError, match=r"nothing\.pdf"):
+        list(tongguocr.read_all(tmp_path / "nothing.pdf"))
+
+
+def test_all_pages_of_a_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a", "b", "c"):
+        Image.fromarray(np.full((40, 40), 200, np.uint8)).save(tmp_path / f"{name}.png")
+    monkeypatch.setattr("tongguocr.api._open_finder", lambda *_: lambda page: replace(page, lines=()))
+    pages = list(tongguocr.read_all(tmp_path, "2-", engine=Counting()))
+    assert [page.image for page in pages] == ["b.png", "c.png"]
+
+
+def test_importing_is_light() -> None:
+    heavy = "('numpy', 'PIL', 'lxml', 'onnxruntime', 'torch', 'rapidfuzz')"
+    code = f"import sys, tongguocr; print([name for name in {heavy} if name in sys.modules])"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
