@@ -225,7 +225,7 @@ def test_exams_stay_the_same_however_hard_training_is(folder: Path) -> None:
     data = replace(load_data(folder / "data"), held_out_lines=real_lines())
     atlas, cpu = GlyphAtlas.load(data.atlas, "cpu"), torch.device("cpu")
     hard = replace(SMALL, shaping=1.0, patchwork=1.0, tight=1.0, tight_lines=1.0)
-    easy = replace(SMALL, shaping=0.0, patchwork=0.0, tight=0.0, tight_lines=0.0)
+    easy = replace(SMALL, shaping=0.0, patchwork=0.0, holed=0.0, tight=0.0, tight_lines=0.0)
     one, two = (Judge.prepare(data, recipe, atlas, cpu) for recipe in (hard, easy))
     for a, b in zip((*one.drawn, *one.real), (*two.drawn, *two.real), strict=True):
         assert torch.equal(a.images, b.images) and a.tokens == b.tokens

@@ -10,7 +10,7 @@ that they fill (tight.py).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
@@ -58,6 +58,8 @@ NARROW = (
 """Canvases of tight blocks: one column of 1, 2, 4, 6, 10 or 20 characters, or two to three columns."""
 MARGIN = 0.3
 """What a crop has around its lines, in characters (crops.py)."""
+WORMS = (16, 64)
+"""Worms of a page that has many; a block gets about half of their holes."""
 THICKEST = 0.016
 """How far real ink may run, in em."""
 
@@ -97,6 +99,8 @@ class Recipe:
     """How far drawn glyphs stray from their outlines, and real ink from its weight."""
     patchwork: float = 0.6
     """Real lines put together from pieces of others."""
+    holed: float = 0.35
+    """Blocks that worms have been at, so that what is left of a character and its context must do."""
     tight: float = 0.1
     """Drawn blocks that fill a narrow canvas to its edges ..."""
     tight_lines: float = 0.15
@@ -211,10 +215,14 @@ class BlockMaker:
         return self._work(canvas, [b.composition for b in blocks], pack_lines(blocks), wears)
 
     def _wears(self, canvas: Canvas) -> list[Wear]:
-        wears = [
-            sample_wear(self.rng, self.recipe.severity, photographed=False) for _ in range(canvas.blocks)
-        ]
+        severity = self.recipe.severity
+        wears = [self._holed(sample_wear(self.rng, severity, False)) for _ in range(canvas.blocks)]
         return [spare_ends(wear, canvas) for wear in wears] if canvas in self.narrow else wears
+
+    def _holed(self, wear: Wear) -> Wear:
+        if not (self.recipe.holed and self.rng.random() < self.recipe.holed):
+            return wear
+        return replace(wear, wormholes=wear.wormholes + int(self.rng.integers(*WORMS)))
 
     def _work(
         self, canvas: Canvas, blocks: Sequence[Composition], batch: Batch, wears: Sequence[Wear]

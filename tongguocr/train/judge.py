@@ -45,7 +45,7 @@ class Judge:
     @staticmethod
     def prepare(data: Data, recipe: Recipe, atlas: GlyphAtlas, device: torch.device) -> Judge:
         """Paint the exams: one batch of each canvas, drawn and real, without what makes training harder."""
-        recipe = replace(recipe, shaping=0.0, patchwork=0.0, tight=0.0, tight_lines=0.0)
+        recipe = replace(recipe, shaping=0.0, patchwork=0.0, holed=0.0, tight=0.0, tight_lines=0.0)
         few = tuple(replace(canvas, blocks=min(BLOCKS, canvas.blocks)) for canvas in recipe.canvases)
         drawn = _exams(
             data.maker(77, replace(recipe, canvases=few, real=0.0), held_out=True), atlas, None, device

@@ -182,13 +182,15 @@ def _crack(em: float, extent: Extent, rng: np.random.Generator) -> Stroke:
 
 
 def _holes(count: int, em: float, extent: Extent, rng: np.random.Generator) -> list[Mark]:
-    """Worms' ways: round holes and winding channels of overlapping dots. A block is a part of a page, so it
-    gets about half of the page's."""
+    """Worms' ways: round holes and winding channels of overlapping dots, a few as wide as half a character. A
+    block is a part of a page, so it gets about half of the page's."""
     dots = []
     for _ in range(int(rng.binomial(count, 0.5))):
         x, y = rng.random(2) * extent
-        radius, turn = em * rng.uniform(0.025, 0.07), rng.random() * 6.3
-        for _ in range(int(rng.choice([1, 8, 20, 40], p=[0.35, 0.3, 0.25, 0.1]))):
+        dots_of_one = int(rng.choice([1, 8, 20, 40], p=[0.35, 0.3, 0.25, 0.1]))
+        wide = dots_of_one == 1 and rng.random() < 0.6
+        radius, turn = em * rng.uniform(*((0.12, 0.25) if wide else (0.025, 0.07))), rng.random() * 6.3
+        for _ in range(dots_of_one):
             dots.append(Mark((float(x), float(y)), float(radius * rng.uniform(0.75, 1.25)), "dot"))
             turn += rng.normal(0, 0.45)
             x, y = x + 1.1 * radius * np.cos(turn), y + 1.1 * radius * np.sin(turn)
