@@ -9,6 +9,7 @@ import numpy as np
 from tongguocr.layout.detect import Network
 from tongguocr.layout.peaks import (
     CHANNELS,
+    FIRST,
     HEAT,
     KIND,
     LAST,
@@ -44,7 +45,8 @@ def characters(
     score: float = 0.9,
 ) -> Characters:
     """What a perfect network says of these lines."""
-    boxes, following, last, kind = list[Floats](), list[Floats](), list[float](), list[Floats]()
+    boxes, following, kind = list[Floats](), list[Floats](), list[Floats]()
+    last, first = list[float](), list[float]()
     for number, line in enumerate(lines):
         array = np.array(line, np.float32)
         centres = (array[:, :2] + array[:, 2:]) / 2
@@ -53,6 +55,7 @@ def characters(
             np.concatenate([centres[1:], centres[-1:] + np.array([0, array[-1, 3] - array[-1, 1]])])
         )
         last += [0.05] * (len(line) - 1) + [0.95]
+        first += [0.95] + [0.05] * (len(line) - 1)
         name: Kind = kinds[number] if kinds else "main"
         kind += [np.eye(4, dtype=np.float32)[KINDS.index(name)] * 0.8 + 0.05] * len(line)
     return Characters(
@@ -61,6 +64,7 @@ def characters(
         np.concatenate(following).astype(np.float32),
         np.array(last, np.float32),
         np.array(kind, np.float32),
+        np.array(first, np.float32),
     )
 
 
@@ -83,7 +87,7 @@ def square_network(
             calls.append(image.shape)
         dark = image[0, 0] < 0.5
         maps = np.zeros((CHANNELS, image.shape[2] // STRIDE, image.shape[3] // STRIDE), np.float32)
-        maps[HEAT], maps[LAST] = -9.0, -4.0
+        maps[HEAT], maps[LAST], maps[FIRST] = -9.0, -4.0, -4.0
         for x0, y0, x1, y1 in _patches(dark):
             side = np.array([x1 - x0, y1 - y0]) / 0.76
             if not smallest <= side.max() <= largest or side.min() < 0.5 * side.max():

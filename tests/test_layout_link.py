@@ -38,7 +38,7 @@ def test_rows_of_a_note_and_the_main_text_about_it_are_lines_of_their_own() -> N
     right, left = (column(x, 266, 6, size=24, pitch=28, across=19) for x in (511, 489))
     chars = characters([above, right, left, below], ["main", "note", "note", "main"])
     # Even a network that does not see where lines end: sizes and places tell.
-    blind = replace(chars, last=np.zeros_like(chars.last))
+    blind = replace(chars, last=0 * chars.last, first=0 * chars.first)
     for each in (chars, blind):
         chains = [c.tolist() for c in link_characters(each)]
         assert sorted(map(len, chains)) == [3, 4, 6, 6]
@@ -58,22 +58,35 @@ def test_smaller_text_two_steps_below_is_another_line() -> None:
     """Head notes above a column: the gap is that of a missed character, the size is not."""
     head, below = column(500, 100, 4, size=24, pitch=27), column(500, 100 + 5 * 27, 6, size=32, pitch=36)
     chars = characters([head, below])
-    assert len(link_characters(replace(chars, last=0 * chars.last))) == 2
+    assert len(link_characters(replace(chars, last=0 * chars.last, first=0 * chars.first))) == 2
     same = characters([head, column(500, 100 + 5 * 27, 6, size=24, pitch=27)])
-    assert len(link_characters(replace(same, last=0 * same.last))) == 1
+    assert len(link_characters(replace(same, last=0 * same.last, first=0 * same.first))) == 1
 
 
 def test_a_line_that_ends_is_not_joined_to_what_stands_below() -> None:
     chars = characters([column(500, 100, 5), column(500, 270, 5)])
     assert len(link_characters(chars)) == 2
-    assert len(link_characters(replace(chars, last=0 * chars.last))) == 1
+    assert len(link_characters(replace(chars, last=0 * chars.last, first=0 * chars.first))) == 1
+
+
+def test_one_doubtful_end_does_not_cut_a_line() -> None:
+    """One that is sure to be the last where the next is sure not to be the first, and the reverse."""
+    chars = characters([column(500, 100, 9), column(440, 100, 5), column(440, 270, 5)])
+    for name, at in (("last", 3), ("first", 6)):
+        wrong = getattr(chars, name).copy()
+        wrong[at] = 0.94
+        chains = link_characters(replace(chars, **{name: wrong}))
+        assert sorted(map(len, chains)) == [5, 5, 9]
+    both = replace(chars, last=np.where(np.arange(19) == 3, 0.9, chars.last).astype(np.float32))
+    both = replace(both, first=np.where(np.arange(19) == 4, 0.9, both.first).astype(np.float32))
+    assert sorted(map(len, link_characters(both))) == [4, 5, 5, 5]
 
 
 def test_of_two_that_point_at_one_the_nearer_has_it() -> None:
     chars = characters([column(500, 100, 3), column(520, 100, 1)])
     pointing = chars.following.copy()
     pointing[3] = chars.centres[1] + [4, 0]
-    chars = replace(chars, following=pointing, last=0 * chars.last)
+    chars = replace(chars, following=pointing, last=0 * chars.last, first=0 * chars.first)
     assert [c.tolist() for c in link_characters(chars)] == [[0, 1, 2], [3]]
 
 
@@ -81,7 +94,7 @@ def test_a_ring_is_opened() -> None:
     chars = characters([column(500, 100, 4)])
     pointing = chars.following.copy()
     pointing[3] = chars.centres[0]
-    chains = link_characters(replace(chars, following=pointing, last=0 * chars.last))
+    chains = link_characters(replace(chars, following=pointing, last=0 * chars.last, first=0 * chars.first))
     assert sorted(np.concatenate(chains).tolist()) == [0, 1, 2, 3]
 
 
@@ -156,6 +169,7 @@ def test_every_character_is_in_one_line(count: int, seed: int, size: float) -> N
         (centre + rng.normal(0, 40, (count, 2))).astype(np.float32),
         rng.random(count).astype(np.float32),
         rng.random((count, 4)).astype(np.float32),
+        rng.random(count).astype(np.float32),
     )
     chains = link_characters(chars, Linking(reach=5.0, uneven=99.0, aside=99.0, steep=99.0))
     assert sorted(k for chain in chains for k in chain.tolist()) == list(range(count))

@@ -20,7 +20,19 @@ from tiny_fonts import write_sources
 from tongguocr.errors import InputError
 from tongguocr.formats import read_page
 from tongguocr.layout.detect import load_network
-from tongguocr.layout.peaks import CHANNELS, HEAT, KIND, LAST, NEXT, SHIFT, SIZE, STRIDE, TYPICAL, find_peaks
+from tongguocr.layout.peaks import (
+    CHANNELS,
+    FIRST,
+    HEAT,
+    KIND,
+    LAST,
+    NEXT,
+    SHIFT,
+    SIZE,
+    STRIDE,
+    TYPICAL,
+    find_peaks,
+)
 from tongguocr.page import KINDS, Kind
 from tongguocr.synth.composition import ComposedLine
 from tongguocr.synth.gpu.conditions import stack
@@ -235,6 +247,7 @@ def perfect_maps(labels: Labels, rows: int, columns: int) -> torch.Tensor:
                 maps[0, SHIFT, y, x] = centre[k] / STRIDE - torch.tensor([x + 0.5, y + 0.5])
                 after = int(labels.following[k])
                 maps[0, LAST, y, x] = 9.0 if after < 0 else -9.0
+                maps[0, FIRST, y, x] = -9.0 if k in labels.following else 9.0
                 if after >= 0:
                     maps[0, NEXT, y, x] = (centre[after] - centre[k]) / sides[k].max()
                 maps[0, KIND, y, x] = 0.0
@@ -249,7 +262,7 @@ def test_perfect_maps_cost_nothing_and_give_the_labels_back() -> None:
     labels = labels_of(LINES, [0, 1])
     maps = perfect_maps(labels, 64, 64)
     found = losses(maps, labels)
-    for name in ("size", "shift", "following", "last", "kind"):
+    for name in ("size", "shift", "following", "last", "first", "kind"):
         assert float(found[name]) < 0.01, name
     assert float(found["heat"]) < 0.2
     worse = losses(maps + 6 * torch.randn(maps.shape, generator=torch.Generator().manual_seed(1)), labels)
@@ -300,7 +313,7 @@ def test_a_line_ends_before_what_cannot_be_seen() -> None:
     here = torch.tensor([True, True, False, True, True])
     block, kinds = torch.zeros(5, dtype=torch.long), torch.zeros(5, dtype=torch.long)
     labels = sorted_out(block, boxes, torch.tensor([1, 2, 3, 4, -1]), kinds, here, 170)
-    assert labels.following.tolist() == [1, -1, 3, 4, -1]
+    assert labels.following.tolist() == [1, -1, -1, 4, -1]
     assert labels.wanted.tolist() == [True, True, False, True, False]
     assert labels.ignored.tolist() == [False, False, False, False, True]
     for size, (wanted, ignored) in {8.0: (False, True), 5.0: (False, False), 200.0: (False, False)}.items():

@@ -30,7 +30,8 @@ class Linking:
     goes_on: float = 0.2
     """... and the line ends before it with no more than this likelihood: registers are as far apart."""
     ends: float = 0.5
-    """A character that is more likely than this the last of its line has no next."""
+    """Between two characters that are more likely than this the last and the first of their lines is no
+    link; each may be sure of it and wrong, so both are asked."""
     uneven: float = 1.6
     """Characters of one line differ by less than this ratio, across the line and in their longer side ..."""
     even: float = 1.25
@@ -66,13 +67,12 @@ class Doubt:
 def link_characters(chars: Characters, linking: Linking = Linking()) -> list[Ints]:
     """The characters of each line, in their order; every character is in exactly one."""
     anywhere = np.ones(len(chars), np.bool_)
-    goes_on = chars.last <= linking.ends
-    following = _mutual(chars, chars.following, linking.reach, linking, goes_on, anywhere)
+    following = _mutual(chars, chars.following, linking.reach, linking, anywhere, anywhere)
     beyond = 2 * chars.following - chars.centres
-    open_end = (following < 0) & (chars.last <= linking.goes_on)
+    open_end = following < 0
     led_to = np.zeros(len(chars), np.bool_)
     led_to[following[following >= 0]] = True
-    strict = replace(linking, uneven=linking.even)
+    strict = replace(linking, uneven=linking.even, ends=linking.goes_on)
     far = _mutual(chars, beyond, linking.skipped, strict, open_end, ~led_to)
     following = np.where(open_end, far, following)
     return _chains(_one_axis(chars, following))
@@ -89,10 +89,12 @@ def _mutual(
     """For each of `ends` the one of `starts` that is expected there, if it is the best of both, or -1."""
     count = len(chars)
     units, best = chars.units, np.full(count, np.inf)
+    last, first, ends_at = _logit(chars.last), _logit(chars.first), _logit(np.array(linking.ends))
     following = np.full(count, -1, np.int64)
     for a, b in near_pairs(expected, chars.centres, reach * float(units.max(initial=1))):
         away = np.linalg.norm(expected[a] - chars.centres[b], axis=1) / units[a]
         fits = (a != b) & ends[a] & starts[b] & (away <= reach) & (away < best[a])
+        fits &= (last[a] + first[b]) / 2 <= ends_at
         a, b, away = a[fits], b[fits], away[fits]
         best[a], following[a] = away, b
     following[~_agree(chars, following, linking)] = -1
@@ -102,6 +104,11 @@ def _mutual(
     before[following[order]] = order  # of several that lead to one, the nearest is written last
     linked = (following >= 0) & (before[following] == np.arange(count))
     return np.where(linked, following, -1)
+
+
+def _logit(share: Floats) -> Floats:
+    share = np.clip(share, 1e-4, 1 - 1e-4)
+    return np.asarray(np.log(share / (1 - share)), np.float32)
 
 
 def _agree(chars: Characters, following: Ints, linking: Linking) -> Flags:

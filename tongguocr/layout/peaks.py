@@ -1,4 +1,4 @@
-"""The network's maps -> characters: twelve numbers for every 4 x 4 pixels in, boxes, links and kinds out.
+"""The network's maps -> characters: thirteen numbers for every 4 x 4 pixels in, boxes, links and kinds out.
 
 The heat map has a peak at each character's centre. What the other maps say at a peak is that character's:
 its size, where inside the cell its centre lies, where the next character of its line is, whether there is
@@ -20,10 +20,11 @@ Flags: TypeAlias = NDArray[np.bool_]
 
 STRIDE = 4
 """Pixels of a cell's side."""
-HEAT, SIZE, SHIFT, NEXT, LAST, KIND = 0, slice(1, 3), slice(3, 5), slice(5, 7), 7, slice(8, 12)
+HEAT, SIZE, SHIFT, NEXT, LAST, KIND, FIRST = 0, slice(1, 3), slice(3, 5), slice(5, 7), 7, slice(8, 12), 12
 """The maps: heat (logit); log width and height; x and y of the centre from the cell's, in cells; x and y to
-the next character, in units; the line ends here (logit); scores of the four kinds."""
-CHANNELS = 12
+the next character, in units; the line ends here (logit); scores of the four kinds; the line begins here
+(logit)."""
+CHANNELS = 13
 TYPICAL = 24.0
 """Pixels of a side whose logarithm is 0."""
 SAME = 0.5
@@ -46,6 +47,8 @@ class Characters:
     """n, from 0 to 1: the line ends with this character."""
     kinds: Floats
     """n x 4: how likely each kind is, in the order of `page.KINDS`."""
+    first: Floats
+    """n, from 0 to 1: the line begins with this character."""
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -54,7 +57,7 @@ class Characters:
         return Characters(*(part[index] for part in self._parts()))
 
     def _parts(self) -> tuple[Floats, ...]:
-        return self.boxes, self.scores, self.following, self.last, self.kinds
+        return self.boxes, self.scores, self.following, self.last, self.kinds, self.first
 
     @property
     def centres(self) -> Floats:
@@ -81,7 +84,7 @@ class Characters:
 
 
 def nothing() -> Characters:
-    return Characters(*(np.zeros(shape, np.float32) for shape in ((0, 4), 0, (0, 2), 0, (0, 4))))
+    return Characters(*(np.zeros(shape, np.float32) for shape in ((0, 4), 0, (0, 2), 0, (0, 4), 0)))
 
 
 def together(parts: Sequence[Characters]) -> Characters:
@@ -105,6 +108,7 @@ def find_peaks(maps: Floats, threshold: float) -> Characters:
         following=(centre + found[:, NEXT] * side.max(1, keepdims=True, initial=0)).astype(np.float32),
         last=_sigmoid(found[:, LAST]),
         kinds=likely / likely.sum(1, keepdims=True),
+        first=_sigmoid(found[:, FIRST]),
     )
 
 

@@ -236,10 +236,11 @@ def sorted_out(
         (sides.amax(1) >= low) & (sides.amax(1) <= high) for low, high in (READABLE, DOUBTFUL)
     )
     seen = ((boxes[:, 2:] > 0) & (boxes[:, :2] < side)).all(1)
-    # The next character may lie under a slip: then the line ends before it, for all that can be seen.
-    after = following.clamp(min=0)
-    hidden = inside[after] & ~here[after]
-    following = torch.where(hidden, torch.full_like(following, -1), following)
+    # A character may lie under a slip: then the line ends before it and begins behind it, for all that can
+    # be seen.
+    hidden = inside & ~here
+    cut = hidden | hidden[following.clamp(min=0)]
+    following = torch.where(cut, torch.full_like(following, -1), following)
     return Labels(
         block,
         boxes,

@@ -121,7 +121,7 @@ def _guess_links(boxes: Floats) -> Characters:
             following[k] = centres[np.flatnonzero(below)[np.argmin(gap[below] + aside[below])]]
     count = len(boxes)
     sure, no_kind = np.ones(count, np.float32), np.full((count, 4), 0.25, np.float32)
-    return Characters(boxes, sure, following.astype(np.float32), 0 * sure, no_kind)
+    return Characters(boxes, sure, following.astype(np.float32), 0 * sure, no_kind, 0 * sure)
 
 
 def save_pages(pages: Sequence[RealPage], path: Path) -> None:

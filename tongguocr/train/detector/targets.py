@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
-from tongguocr.layout.peaks import HEAT, KIND, LAST, NEXT, SHIFT, SIZE, STRIDE, TYPICAL
+from tongguocr.layout.peaks import FIRST, HEAT, KIND, LAST, NEXT, SHIFT, SIZE, STRIDE, TYPICAL
 from tongguocr.train.detector.paint import DOUBTFUL, Labels
 
 SPREAD = 0.1
@@ -37,6 +37,7 @@ class Weights:
     shift: float = 0.5
     following: float = 1.0
     last: float = 1.0
+    first: float = 1.0
     kind: float = 0.5
 
 
@@ -100,8 +101,10 @@ def losses(maps: Tensor, labels: Labels, weights: Weights = Weights()) -> dict[s
     way = way / sides.amax(1, keepdim=True)
     going_on = share * (after >= 0)[:, None]
     found["following"] = _mean(_apart(said[..., NEXT], way[:, None]), going_on)
-    ends = (after < 0).float()[:, None].expand(-1, said.shape[1])
-    found["last"] = _mean(F.binary_cross_entropy_with_logits(said[..., LAST], ends, reduction="none"), share)
+    led_to = torch.zeros_like(labels.wanted)
+    led_to[labels.following[labels.following >= 0]] = True
+    found["last"] = _mean(_doubt(said[..., LAST], after < 0), share)
+    found["first"] = _mean(_doubt(said[..., FIRST], ~led_to[labels.wanted]), share)
     kinds = labels.kinds[labels.wanted][:, None].expand(-1, said.shape[1])
     rare = torch.tensor(RARE, device=maps.device)
     wrong = F.cross_entropy(said[..., KIND].reshape(-1, 4), kinds.reshape(-1), rare, reduction="none")
@@ -122,6 +125,11 @@ def focal_loss(logits: Tensor, heat: Tensor, counts: Tensor) -> Tensor:
 def _apart(said: Tensor, wanted: Tensor) -> Tensor:
     """How far two pairs of numbers are apart: quadratic when near, straight when far."""
     return F.smooth_l1_loss(said, wanted.expand_as(said), beta=0.1, reduction="none").sum(-1)
+
+
+def _doubt(said: Tensor, wanted: Tensor) -> Tensor:
+    """How wrong yes or no is, around each character."""
+    return F.binary_cross_entropy_with_logits(said, wanted.float()[:, None].expand_as(said), reduction="none")
 
 
 def _mean(values: Tensor, share: Tensor) -> Tensor:
