@@ -149,7 +149,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Read the frozen benchmark with given lines.")
     parser.add_argument("folder", type=Path, metavar="FOLDER")
     parser.add_argument("--counts", type=Path, metavar="COUNTS.tsv", help="to know which characters are rare")
-    parser.add_argument("--engine", action="append", choices=ENGINES, help="default: all")
+    parser.add_argument("--engine", action="append", choices=ENGINES, help="default: ours and rapidocr")
     parser.add_argument("--weights", type=Path, default=SHIPPED, metavar="DIR")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--worst", type=int, default=0, metavar="N", help="name the pages read worst")
@@ -162,9 +162,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     table = Table(title=f"{len(pages)} pages, percent; {machine()}")
     for name in ("engine", "AR", "CR", "rare", "transitions", "centres", "longest", "s/page"):
         table.add_column(name, justify="left" if name == "engine" else "right")
-    for name in chosen.engine or ENGINES:
+    for name in chosen.engine or ENGINES[:2]:
         ours = Watched(chosen.weights, chosen.threads) if name == "tongguocr" else None
-        engine = Guarded(ours) if ours else open_engine(name)
+        engine = Guarded(ours) if ours else open_engine(name, chosen.weights)
         tally = Tally()
         for page in pages:
             count_page(page, engine, rare, tally)

@@ -10,7 +10,7 @@ import pytest
 from recognise_pages import column, inputs_of, make_page
 
 from tongguocr.page import Page, Pixels
-from tongguocr.recognise.peer import PeerEngine, cut_line
+from tongguocr.recognise.peer import PeerEngine, cut_line, open_whole
 
 
 @dataclass
@@ -80,7 +80,7 @@ def test_rows_are_not_turned_and_those_from_the_right_come_out_reversed() -> Non
     assert reader.seen[0].shape == (40, 200, 3)
     assert [line.text for line in reading.lines] == ["甲乙丙丁戊", "戊丁丙乙甲"]
     forwards, backwards = ([char.box[0] for char in line.chars] for line in reading.lines)
-    assert forwards == sorted(forwards) and backwards == sorted(backwards)
+    assert forwards == sorted(forwards) and backwards == forwards[::-1]
 
 
 @pytest.mark.parametrize("answer", [Answer(None, (), ()), Answer(("",), (0.0,), (Words([], [], [0], 0),))])
@@ -109,3 +109,16 @@ def test_boxes_without_area_or_off_the_page_are_empty() -> None:
 def test_a_grey_line_gets_three_channels() -> None:
     (block,) = inputs_of(make_page(1))
     assert cut_line(block.crop, block.lines[0]).shape == (40, 200, 3)
+
+
+def test_whole_pages_come_in_its_own_order() -> None:
+    seen: list[Pixels] = []
+
+    def reader(pixels: Pixels) -> Answer:
+        seen.append(pixels)
+        return Answer(("乙", "", "甲") if len(seen) == 1 else None, (), ())
+
+    read = open_whole(reader)
+    pixels = np.arange(24, dtype=np.uint8).reshape(2, 4, 3)
+    assert read(pixels) == ["乙", "甲"] and (seen[0] == pixels[..., ::-1]).all()
+    assert read(pixels[..., 0]) == [] and seen[1].shape == (2, 4, 3)

@@ -5,9 +5,10 @@ starting the program stays quick; it returns its exit code, or nothing for succe
 
 reading    read
 layout     lines, blocks
-measuring  eval
+measuring  eval, compare
 making     vocab, synth
 training   train-data, train, export
+full_size  expand, export-sft, ablate
 """
 
 from __future__ import annotations

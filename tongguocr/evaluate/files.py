@@ -75,7 +75,7 @@ def find_pairs(prediction: Path, reference: Path, warn: Callable[[str], None]) -
 
 
 def _pair_folders(prediction: Path, reference: Path, warn: Callable[[str], None]) -> list[Pair]:
-    found, expected = _by_stem(prediction, warn), _by_stem(reference, warn)
+    found, expected = files_by_stem(prediction, warn), files_by_stem(reference, warn)
     if not expected:
         raise InputError(f"{reference}: there is no reference (.json, .xml, .alto or .txt) in this folder.")
     if not found.keys() & expected.keys():
@@ -87,7 +87,7 @@ def _pair_folders(prediction: Path, reference: Path, warn: Callable[[str], None]
     return [Pair(stem, found.get(stem), expected[stem]) for stem in sorted(expected)]
 
 
-def _by_stem(folder: Path, warn: Callable[[str], None]) -> dict[str, Path]:
+def files_by_stem(folder: Path, warn: Callable[[str], None]) -> dict[str, Path]:
     """The pages of a folder, not of those inside it; hidden files are not pages."""
     try:
         paths = sorted(folder.iterdir())

@@ -1,14 +1,21 @@
 """Blocks -> text: engines behind one interface (paper 3.2, 3.3).
 
-engine   what goes in and comes out; readings back into a page
-prepare  a block's crop as the picture that our model looks at
-pitch    how high its characters are
-onnx     our engine: ONNX Runtime, greedy decoding of a page's blocks together
-weights  its files, checked
-locate   where on the page a token was read
-assign   lines as found to lines as given
-guard    length caps, loops, reading again in parts
-peer     RapidOCR behind the same interface
+engine     what goes in and comes out; readings back into a page
+prepare    a block's crop as the picture that our model looks at
+pitch      how high its characters are
+onnx       our engine: ONNX Runtime, greedy decoding of a page's blocks together
+weights    its files, checked
+locate     where on the page a token was read
+assign     lines as found to lines as given
+guard      length caps, loops, reading again in parts
+peer       RapidOCR behind the same interface
+tesseract  Tesseract
+server     a vision model behind an address
+hf         a full-size model through transformers
+chat       how it is asked
+answer     what it answers
+spread     text without places to the block's lines
+second     two engines as one, which tells where they differ
 """
 
 from __future__ import annotations
@@ -29,13 +36,19 @@ __all__ = [
     "open_engine",
 ]
 
-ENGINES = ("tongguocr", "rapidocr")
+ENGINES = ("tongguocr", "rapidocr", "tesseract", "server", "hf")
 SHIPPED = Path(__file__).parent.parent / "weights"
 """Where the weights of the package lie."""
 
 
-def open_engine(name: str, weights: Path = SHIPPED, threads: int = 0) -> Engine:
-    """An engine by its name; ours comes with its guard."""
+def open_engine(
+    name: str, weights: Path = SHIPPED, threads: int = 0, url: str | None = None, model: str | None = None
+) -> Engine:
+    """An engine by its name; those that write freely come with their guard.
+
+    `weights` are for tongguocr, `threads` for it and rapidocr, `url` and `model` for server, which is
+    contacted when it reads.
+    """
     if name == "tongguocr":
         from tongguocr.recognise.guard import Guarded
         from tongguocr.recognise.onnx import OnnxEngine
@@ -44,5 +57,19 @@ def open_engine(name: str, weights: Path = SHIPPED, threads: int = 0) -> Engine:
     if name == "rapidocr":
         from tongguocr.recognise.peer import PeerEngine
 
-        return PeerEngine()
+        return PeerEngine(threads=threads)
+    if name == "tesseract":
+        from tongguocr.recognise.tesseract import TesseractEngine
+
+        return TesseractEngine()
+    if name == "server":
+        from tongguocr.recognise.guard import Guarded
+        from tongguocr.recognise.server import open_server
+
+        return Guarded(open_server(url, model))
+    if name == "hf":
+        from tongguocr.recognise.guard import Guarded
+        from tongguocr.recognise.hf import HfEngine
+
+        return Guarded(HfEngine(model or str(weights)))
     raise InputError(f"There is no engine {name!r}; take one of {', '.join(ENGINES)}.")

@@ -43,11 +43,15 @@ class LineReading:
         return "".join(char.text for char in self.chars)
 
     @property
-    def confidence(self) -> float:
-        """The mean over its characters; 0 for a line that is empty or marked, so that it is looked at."""
+    def confidence(self) -> float | None:
+        """The mean over its characters; 0 for a line that is empty or marked, so that it is looked at.
+
+        None where the engine does not say how sure it is.
+        """
         if self.status != "read" or not self.chars:
             return 0.0
-        return sum(char.confidence or 0.0 for char in self.chars) / len(self.chars)
+        known = [char.confidence for char in self.chars if char.confidence is not None]
+        return sum(known) / len(known) if known else None
 
 
 @dataclass(frozen=True, slots=True)

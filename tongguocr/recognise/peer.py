@@ -1,12 +1,13 @@
 """The peer engine: PP-OCRv6 small through the package `rapidocr`, line by line.
 
 It is a recogniser of single horizontal lines, so each column is cut out of the block and turned counter-
-clockwise. Its models are inside its wheel; nothing is fetched. Needs the extra `peer`.
+clockwise. Its models are inside its wheel; nothing is fetched. Needs the extra `peer`. `open_whole` gives
+RapidOCR as its own users have it, for comparisons.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -25,13 +26,18 @@ class LineReader(Protocol):
     ) -> Any: ...
 
 
-def open_rapidocr(wanted_by: str, **settings: float) -> Any:
-    """RapidOCR with its own default models, PP-OCRv6 small, and silent; `settings` are global ones of its."""
+def open_rapidocr(wanted_by: str, threads: int = 0, **settings: float) -> Any:
+    """RapidOCR with its own default models, PP-OCRv6 small, and silent; `settings` are global ones of its.
+
+    `threads` 0 means one a core.
+    """
     try:
         from rapidocr import RapidOCR
     except ImportError:
         raise MissingExtraError(wanted_by, "peer") from None
     chosen = {f"Global.{name}": value for name, value in settings.items()}
+    if threads:
+        chosen["EngineConfig.onnxruntime.intra_op_num_threads"] = threads
     return RapidOCR(params={"Global.log_level": "error", **chosen})
 
 
@@ -43,8 +49,8 @@ def to_bgr(pixels: Pixels) -> Pixels:
 class PeerEngine:
     """Reads every line by itself; no guard is needed, since it writes no more than the line is long."""
 
-    def __init__(self, reader: LineReader | None = None) -> None:
-        self.reader: LineReader = reader or open_rapidocr("the engine rapidocr", text_score=0.0)
+    def __init__(self, reader: LineReader | None = None, threads: int = 0) -> None:
+        self.reader: LineReader = reader or open_rapidocr("the engine rapidocr", threads, text_score=0.0)
 
     def read(self, blocks: Sequence[BlockInput]) -> list[BlockReading]:
         return [BlockReading(tuple(self._line(block.crop, line) for line in block.lines)) for block in blocks]
@@ -58,13 +64,23 @@ class PeerEngine:
         chars = _chars(text, answer.word_results[0] if text else None, answer.scores[0] if text else 0.0)
         if line.direction in ("right-to-left", "bottom-to-top"):
             # It reads from left to right and, turned, from the top: such lines come out backwards.
-            chars = [(char, 1 - at, confidence) for char, at, confidence in reversed(chars)]
+            chars.reverse()
         boxes = [char_box(line, at, len(chars)) for _, at, _ in chars]
         read = tuple(
             Char(char, crop.to_page(box), confidence)
             for (char, _, confidence), box in zip(chars, boxes, strict=True)
         )
         return LineReading(read, "read" if read else "empty")
+
+
+def open_whole(reader: Callable[[Pixels], Any] | None = None) -> Callable[[Pixels], list[str]]:
+    """What reads a whole page with its own detector, in its own order: the texts of its boxes."""
+    opened = reader or open_rapidocr("the engine rapidocr")
+
+    def read(pixels: Pixels) -> list[str]:
+        return [text for text in opened(np.ascontiguousarray(to_bgr(pixels))).txts or () if text]
+
+    return read
 
 
 def cut_line(crop: Crop, line: Line) -> Pixels:

@@ -1,4 +1,4 @@
-"""An http(s) address -> its bytes, within limits of time and size. Nothing else in the package goes online.
+"""An http(s) address -> its bytes, within limits of time and size. Else only the engine `server` is online.
 
 Files, FTP and every other scheme are refused, also when a server redirects to them.
 """

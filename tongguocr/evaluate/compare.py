@@ -1,0 +1,209 @@
+"""Engines side by side: a folder of images with references in, all figures and the speed of each engine out.
+
+Two ways. With the references' lines given, only the reading is compared. End to end, everyone does what their
+own user would get: we find lines, order and read them; RapidOCR and Tesseract take the page with their own
+detectors and their own order; a server's model gets the whole page. docs/compare.md.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeAlias
+
+from tongguocr.errors import InputError
+from tongguocr.evaluate.files import files_by_stem
+from tongguocr.evaluate.protocols import PROTOCOLS, PageScore, check, score_lines
+from tongguocr.evaluate.report import Summary, summarise
+from tongguocr.formats import read_page
+from tongguocr.geometry import area
+from tongguocr.page import Page, Pixels
+from tongguocr.recognise import ENGINES, SHIPPED, open_engine
+from tongguocr.sources import IMAGE_SUFFIXES, load_pixels
+
+Reader: TypeAlias = Callable[[Page], list[str]]
+"""A page with pixels, and with lines where they are given, in; its text in lines, in reading order, out."""
+Tell: TypeAlias = Callable[[str], None]
+
+COMPARED = ("tongguocr", "rapidocr", "tesseract", "server")
+"""Who is compared when nobody is named: the server only where it has an address."""
+WHOLE = frozenset({"rapidocr", "tesseract", "server"})
+"""Who reads whole pages; all others read lines that a detector found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparing:
+    """What is compared, and how."""
+
+    engines: tuple[str, ...] = ()
+    """By name; without names all of COMPARED that are there."""
+    given_lines: bool = False
+    detector: str | None = None
+    """What finds lines for us, end to end; None: ours if its weights are there, else RapidOCR's."""
+    weights: Path = SHIPPED
+    url: str | None = None
+    model: str | None = None
+    protocol: str = "paper"
+    fold_variants: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """One image and what is written on it."""
+
+    stem: str
+    image: Path
+    reference: Path
+
+
+Follow: TypeAlias = Callable[[Sequence[Leaf], str], Iterable[Leaf]]
+
+
+def compare(
+    folder: Path,
+    comparing: Comparing = Comparing(),
+    warn: Tell = lambda sentence: None,
+    follow: Follow = lambda leaves, name: leaves,
+) -> Summary:
+    """The figures of every engine; `follow` hands on the pages that one of them reads, and may show a bar."""
+    check(PROTOCOLS[comparing.protocol])
+    leaves = find_leaves(folder, warn)
+    for leaf in leaves if comparing.given_lines else ():
+        _check_lines(leaf)
+    readers, absent = open_readers(comparing)
+    result: Summary = {
+        "way": "given lines" if comparing.given_lines else "end to end",
+        "protocol": comparing.protocol,
+        "pages": len(leaves),
+        "engines": {},
+        "absent": absent,
+    }
+    if not comparing.given_lines and readers.keys() - WHOLE:
+        result["detector"] = choose_detector(comparing.detector)
+    for name, reader in readers.items():
+        result["engines"][name] = _measure(follow(leaves, name), reader, comparing)
+    return result
+
+
+def find_leaves(folder: Path, warn: Tell = lambda sentence: None) -> list[Leaf]:
+    """The images of a folder that have a reference of the same stem; what lacks the other is told."""
+    if not folder.is_dir():
+        raise InputError(f"{folder}: there is no such folder.")
+    references = files_by_stem(folder, warn)
+    images = {path.stem: path for path in sorted(folder.iterdir()) if path.suffix.lower() in IMAGE_SUFFIXES}
+    for stem in sorted(references.keys() - images.keys()):
+        warn(f"{references[stem]}: there is no image of this name; it is not compared.")
+    for stem in sorted(images.keys() - references.keys()):
+        warn(f"{images[stem]}: there is no reference for this image; it is not compared.")
+    both = sorted(references.keys() & images.keys())
+    leaves = [Leaf(stem, images[stem], references[stem]) for stem in both]
+    if not leaves:
+        raise InputError(f"{folder}: there is no image here with a reference (.json, .xml, .alto or .txt).")
+    return leaves
+
+
+def _check_lines(leaf: Leaf) -> None:
+    lines = read_page(leaf.reference).lines
+    if lines and all(area(line.box) <= 0 for line in lines):
+        raise InputError(f"{leaf.reference}: this reference does not say where its lines are.")
+
+
+def open_readers(comparing: Comparing) -> tuple[dict[str, Reader], dict[str, str]]:
+    """What reads, by name, and why the others are absent. An engine asked for by name has to be there."""
+    asked = comparing.engines or tuple(name for name in COMPARED if name != "server" or comparing.url)
+    readers: dict[str, Reader] = {}
+    absent: dict[str, str] = {}
+    for name in dict.fromkeys(asked):
+        if name not in ENGINES:
+            raise InputError(f"There is no engine {name!r}; take one of {', '.join(ENGINES)}.")
+        try:
+            readers[name] = (_open_given if comparing.given_lines else _open_whole)(name, comparing)
+        except InputError as error:
+            if comparing.engines:
+                raise
+            absent[name] = str(error)
+    if not readers:
+        raise InputError(f"There is no engine to compare: {' '.join(absent.values())}")
+    return readers, absent
+
+
+def _open_given(name: str, comparing: Comparing) -> Reader:
+    from tongguocr.pipeline import read_lines
+
+    engine = open_engine(name, comparing.weights, url=comparing.url, model=comparing.model)
+    return lambda page: [line.text for line in read_lines(page, engine).lines]
+
+
+def _open_whole(name: str, comparing: Comparing) -> Reader:
+    """Each engine in the way of its own users."""
+    if name == "rapidocr":
+        from tongguocr.recognise.peer import open_whole
+
+        return _on_pixels(open_whole())
+    if name == "tesseract":
+        from tongguocr.recognise.tesseract import TesseractEngine
+
+        return _on_pixels(TesseractEngine().read_whole)
+    if name == "server":
+        from tongguocr.recognise.server import open_server
+
+        return _on_pixels(open_server(comparing.url, comparing.model).read_whole)
+    return _open_ours(name, comparing)
+
+
+def _open_ours(name: str, comparing: Comparing) -> Reader:
+    from tongguocr.layout.detect import find_lines, open_detector
+
+    read = _open_given(name, comparing)
+    detector = open_detector(choose_detector(comparing.detector))
+    return lambda page: read(find_lines(page, detector))
+
+
+def _on_pixels(read: Callable[[Pixels], list[str]]) -> Reader:
+    def reader(page: Page) -> list[str]:
+        assert page.pixels is not None
+        return read(page.pixels)
+
+    return reader
+
+
+def choose_detector(name: str | None = None) -> str:
+    """The detector asked for; else ours once its weights are part of the package, RapidOCR's until then."""
+    from tongguocr.layout.detect import SHIPPED as OURS
+
+    return name or ("tongguocr" if OURS.is_dir() else "rapidocr")
+
+
+def _measure(leaves: Iterable[Leaf], reader: Reader, comparing: Comparing) -> Summary:
+    """One engine's figures over all pages, and how many it reads a minute; loading does not count."""
+    protocol = PROTOCOLS[comparing.protocol]
+    plain: dict[str, PageScore] = {}
+    folded: dict[str, PageScore] = {}
+    seconds = 0.0
+    for leaf in leaves:
+        page, wanted = _load(leaf, comparing.given_lines)
+        start = time.perf_counter()
+        found = reader(page)
+        seconds += time.perf_counter() - start
+        plain[leaf.stem] = score_lines(found, wanted, protocol)
+        if comparing.fold_variants:
+            folded[leaf.stem] = score_lines(found, wanted, protocol, folded=True)
+    result = {**summarise(plain, protocol), "pages_a_minute": round(60 * len(plain) / max(seconds, 1e-9), 2)}
+    return result | ({"folded": summarise(folded, protocol)} if folded else {})
+
+
+def _load(leaf: Leaf, given_lines: bool) -> tuple[Page, list[str]]:
+    """The page to read, without any text, and the text of its reference."""
+    pixels, known = load_pixels(leaf.image), read_page(leaf.reference)
+    page = Page(leaf.image.name, pixels.shape[1], pixels.shape[0], pixels=pixels)
+    wanted = [line.text for line in known.lines]
+    if not given_lines:
+        return page, wanted
+    if (known.width, known.height) not in ((0, 0), (page.width, page.height)):
+        raise InputError(
+            f"{leaf.reference}: its lines are for an image of {known.width} x {known.height} pixels,"
+            f" and {leaf.image} has {page.width} x {page.height}."
+        )
+    return replace(page, lines=known.lines), wanted
