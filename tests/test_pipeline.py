@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +14,19 @@ from PIL import Image
 
 from tongguocr import cli
 from tongguocr.blocks import cut_blocks
+from tongguocr.errors import InputError
 from tongguocr.formats import read_page, write_page
 from tongguocr.page import Char, Line, Page
-from tongguocr.pipeline import read_lines
+from tongguocr.pipeline import (
+    DEFAULT_ENGINE,
+    LINE_SUFFIXES,
+    Setup,
+    lines_file,
+    open_engines,
+    open_reader,
+    read_lines,
+    read_page_image,
+)
 from tongguocr.recognise import BlockInput, BlockReading, LineReading
 
 
@@ -72,12 +83,53 @@ def test_the_command_writes_what_was_read(
     import tongguocr.recognise
 
     image, lines = files
-    monkeypatch.setattr(tongguocr.recognise, "open_engine", lambda name, weights: Seeing())
+    monkeypatch.setattr(tongguocr.recognise, "open_engine", lambda *_: Seeing())
     assert cli.main(["read", str(image), "--lines", str(lines)]) == 0
     assert capsys.readouterr().out.splitlines()[1] == chr(0x4E05)
+    assert cli.main(["read", str(image), "--lines", str(lines), "--flow"]) == 0
+    assert capsys.readouterr().out == "".join(chr(0x4E00 + 5 * k) for k in range(24)) + "\n"
     for name in ("out.json", "out.xml", "out.alto.xml", "out.txt"):
         assert cli.main(["read", str(image), "--lines", str(lines), "-o", str(image.parent / name)]) == 0
         assert read_page(image.parent / name).lines[2].text == chr(0x4E0A)
+
+
+def test_the_whole_way_from_pixels() -> None:
+    page = shaded_page()
+    found = read_page_image(replace(page, lines=()), lambda bare: replace(bare, lines=page.lines), Seeing())
+    assert found == read_lines(page, Seeing()), (
+        "given lines are read as found ones are; their text is not seen"
+    )
+
+
+def test_a_folder_of_lines(files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    import tongguocr.recognise
+
+    monkeypatch.setattr(tongguocr.recognise, "open_engine", lambda *_: Seeing())
+    page, folder = shaded_page(), files[1].parent
+    read = open_reader(Setup(lines=folder))
+    assert read(replace(page, lines=()), "lines").lines[2].text == chr(0x4E0A)
+    with pytest.raises(InputError, match="other"):
+        read(page, "other")
+    for suffix in reversed(LINE_SUFFIXES):
+        write_page(page, folder / f"x{suffix}")
+        assert lines_file(folder, "x").name == f"x{suffix}", "the more exact form counts"
+
+
+def test_two_engines(monkeypatch: pytest.MonkeyPatch) -> None:
+    import tongguocr.recognise
+
+    opened: list[str] = []
+
+    def open_engine(name: str, *rest: object) -> Seeing:
+        opened.append(name)
+        return Seeing()
+
+    monkeypatch.setattr(tongguocr.recognise, "open_engine", open_engine)
+    both = read_lines(shaded_page(), open_engines(Setup(second="rapidocr")))
+    assert opened == [DEFAULT_ENGINE, "rapidocr"]
+    assert all(line.chars[0].confidence > 0.5 for line in both.lines), "they agree"
+    with pytest.raises(InputError, match="second"):
+        open_engines(Setup(second=DEFAULT_ENGINE))
 
 
 def test_mistakes_give_one_sentence(files: tuple[Path, Path]) -> None:

@@ -1,11 +1,13 @@
-"""`tongguocr read`: sources in, text and files out."""
+"""`tongguocr read`: sources in, text and files out.
+
+Without `-o` text is printed; one page may go into a file; a folder takes any number of pages, as a job
+(docs/batches.md).
+"""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,10 +16,10 @@ from tongguocr.commands.layout import DIRECTIONS
 from tongguocr.errors import InputError
 
 if TYPE_CHECKING:
-    from tongguocr.jobs import ReadPage
-    from tongguocr.sources import SourcePage
+    from tongguocr.formats import Style
+    from tongguocr.pipeline import Setup
 
-_SUFFIXES = ".txt, .json, .xml (PAGE), .alto.xml, .tei.xml, .hocr, .md, .pdf, .csv"
+_SUFFIXES = ".txt, .json, .xml (PAGE), .alto.xml, .tei.xml, .hocr, .md, .pdf, .csv, .overlay.png"
 
 
 def add(commands: Subparsers) -> None:
@@ -25,61 +27,170 @@ def add(commands: Subparsers) -> None:
     read.add_argument("source", nargs="+", metavar="SOURCE", help="image, folder, PDF, IIIF manifest")
     read.add_argument("-o", "--output", metavar="OUT", help="a folder, or for one page a file: " + _SUFFIXES)
     read.add_argument(
-        "--format", metavar="F,...", help="txt, json, page, alto, tei, hocr, md, pdf, csv (doubts)"
+        "--format", metavar="F,...", help="txt, json, page, alto, tei, hocr, md, pdf, csv (doubts), overlay"
     )
     read.add_argument("--pages", metavar="RANGE", help="pages of each source, as in 1-3,7,12-")
-    read.add_argument("--lines", type=Path, metavar="FILE", help="one page's lines: our JSON, PAGE XML, ALTO")
-    read.add_argument(
+    read.add_argument("--recursive", action="store_true", help="a folder's subfolders too")
+    read.set_defaults(run=_read)
+    _add_text(read.add_argument_group("how text is written (docs/formats.md)"))
+    _add_means(read.add_argument_group("how pages are read"))
+    _add_batch(read.add_argument_group("many pages (docs/batches.md)"))
+
+
+def _add_text(text: argparse._ArgumentGroup) -> None:
+    text.add_argument(
+        "--notes",
+        choices=("lines", "inline", "omit"),
+        help="double-row notes in .txt and .md: lines of their own, in brackets, left out",
+    )
+    text.add_argument("--flow", action="store_true", help="join lines that read on, in .txt and .md")
+    text.add_argument(
+        "--script", choices=("keep", "simplified"), default="keep", help="simplified: one for one, everywhere"
+    )
+
+
+def _add_means(means: argparse._ArgumentGroup) -> None:
+    means.add_argument(
+        "--lines",
+        type=Path,
+        metavar="PATH",
+        help="given lines (our JSON, PAGE XML, ALTO): a file or a folder",
+    )
+    means.add_argument(
         "--detector", default="tongguocr", metavar="NAME", help="what finds lines: tongguocr, rapidocr"
     )
-    read.add_argument("--direction", choices=DIRECTIONS, help="how lines follow each other")
-    read.add_argument("--engine", metavar="NAME", help="rapidocr, tongguocr (default: what reads best)")
-    read.add_argument("--weights", type=Path, metavar="DIR", help="exported weights of the engine tongguocr")
-    read.set_defaults(run=_read)
+    means.add_argument(
+        "--detector-weights", type=Path, metavar="DIR", help="exported weights of our detector"
+    )
+    means.add_argument("--direction", choices=DIRECTIONS, help="how lines follow each other")
+    means.add_argument("--engine", metavar="NAME", help="tongguocr, rapidocr, tesseract, server, hf")
+    means.add_argument("--second", metavar="NAME", help="another engine, to show where the two differ")
+    means.add_argument("--weights", type=Path, metavar="DIR", help="exported weights of the engine tongguocr")
+    means.add_argument("--url", metavar="URL", help="the engine server's address")
+    means.add_argument("--model", metavar="NAME", help="server: its model; hf: a folder or a hub's name")
+
+
+def _add_batch(batch: argparse._ArgumentGroup) -> None:
+    batch.add_argument("--workers", type=int, metavar="N", help="processes (default: one a core, up to 8)")
+    batch.add_argument(
+        "--threads", type=int, metavar="N", help="threads a process (default: cores / workers)"
+    )
+    batch.add_argument("--time-limit", type=float, default=300.0, metavar="S", help="seconds a page (300)")
+    batch.add_argument(
+        "--again",
+        "--no-resume",
+        action="store_true",
+        help="do everything anew; without it what is done stays",
+    )
+    batch.add_argument("--quiet", action="store_true", help="no bar and no summary, only what failed")
 
 
 def _read(args: argparse.Namespace) -> int:
-    from itertools import chain, islice
+    _check_numbers(args)
+    if args.format and not args.output:
+        raise InputError("--format says what goes into a folder: name the folder with -o.")
+    if args.output and (args.format or _is_folder(args.output)):
+        return _read_into_folder(args)
+    return _read_here(args)
 
-    from tongguocr.formats import write_page
-    from tongguocr.jobs import list_pages, load_page
-    from tongguocr.pipeline import DEFAULT_ENGINE, line_finder, read_lines
-    from tongguocr.recognise import SHIPPED, open_engine
 
-    find = line_finder(args.lines, args.detector, args.direction)
-    engine = open_engine(args.engine or DEFAULT_ENGINE, args.weights or SHIPPED)
-    pages = list_pages(args.source, args.pages)
-    first = list(islice(pages, 2))
-    if args.lines and len(first) > 1:
-        raise InputError(f"{args.lines}: lines can be given for one page, and there are several.")
-    every = chain(first, pages)
-    if args.output and (args.format or len(first) > 1 or _is_folder(args.output)):
-        return _read_many(every, lambda page: read_lines(find(page), engine), args)
-    for page in every:
-        result = read_lines(find(load_page(page)), engine)
-        if args.output:
-            write_page(result, Path(args.output))
-        else:
-            print(result.text, flush=True)
-    return 0
+def _check_numbers(args: argparse.Namespace) -> None:
+    for name in ("workers", "threads", "time_limit"):
+        value = getattr(args, name)
+        # Written so that it refuses what is no number, too.
+        if value is not None and not value > 0:
+            raise InputError(f"--{name.replace('_', '-')}: {value} is not more than 0.")
 
 
 def _is_folder(written: str) -> bool:
     return written.endswith(("/", "\\")) or Path(written).is_dir() or not Path(written).suffix
 
 
-def _read_many(pages: Iterator[SourcePage], read: ReadPage, args: argparse.Namespace) -> int:
-    """A job, with a line for each page that failed and a summary; 1 if there were such."""
-    from tongguocr.jobs import parse_formats, run_job
+def _style(args: argparse.Namespace) -> Style:
+    """How text is written; without the table of characters that it needs, nothing is begun."""
+    from tongguocr.formats import Style
+    from tongguocr.formats.script import simplify
 
-    counts: Counter[str] = Counter()
-    for outcome in run_job(pages, read, Path(args.output), parse_formats(args.format or "txt,json")):
-        counts[outcome.state] += 1
-        counts["characters"] += outcome.characters
-        if outcome.reason:
-            print(f"tongguocr: {outcome.reason}", file=sys.stderr, flush=True)
-    print(
-        f"Pages: {counts['read']} read ({counts['characters']} characters), {counts['done']} done before,"
-        f" {counts['failed']} failed: {args.output}"
+    if args.script == "simplified":
+        simplify("學")
+    return Style(args.notes, args.flow, args.script)
+
+
+def _setup(args: argparse.Namespace, threads: int) -> Setup:
+    from tongguocr.pipeline import DEFAULT_ENGINE, Setup
+    from tongguocr.recognise import SHIPPED
+
+    return Setup(
+        engine=args.engine or DEFAULT_ENGINE,
+        weights=args.weights or SHIPPED,
+        second=args.second,
+        url=args.url,
+        model=args.model,
+        lines=args.lines,
+        detector=args.detector,
+        detector_weights=args.detector_weights,
+        direction=args.direction,
+        threads=threads,
     )
-    return 1 if counts["failed"] else 0
+
+
+def _read_here(args: argparse.Namespace) -> int:
+    """One page into a file, or all pages onto standard output, in order and in this process."""
+    from tongguocr.formats import write_page
+    from tongguocr.formats.script import in_script
+    from tongguocr.formats.text import render_text
+    from tongguocr.jobs import load_page
+    from tongguocr.jobs.listing import list_source, name_pages
+    from tongguocr.pipeline import open_reader
+
+    listed = [list_source(source, args.pages, args.recursive) for source in dict.fromkeys(args.source)]
+    pages, problems = name_pages(listed), [one.problem for one in listed if one.problem]
+    several = len(pages) + len(problems) > 1
+    _check_lines(args, several)
+    if args.output and several:
+        raise InputError(f"{args.output}: several pages need a folder; end its name with a slash.")
+    if not several and problems:
+        raise InputError(problems[0])
+    for problem in problems:
+        _complain(problem)
+    style, read = _style(args), open_reader(_setup(args, args.threads or 0))
+    for page in pages:
+        try:
+            result = read(load_page(page), page.name)
+        except InputError as error:
+            if not several:
+                raise
+            problems.append(str(error))
+            _complain(str(error))
+            continue
+        if args.output:
+            write_page(result, Path(args.output), style=style)
+        else:
+            text = render_text(in_script(result, style.script), style.notes or "lines", style.flow)
+            print(text.decode(), end="", flush=True)
+    return 1 if problems else 0
+
+
+def _complain(sentence: str) -> None:
+    print(f"tongguocr: {sentence}", file=sys.stderr, flush=True)
+
+
+def _check_lines(args: argparse.Namespace, several: bool) -> None:
+    if args.lines and several and not args.lines.is_dir():
+        raise InputError(f"{args.lines}: this file has one page's lines, and there are several pages.")
+
+
+def _read_into_folder(args: argparse.Namespace) -> int:
+    """A job; 1 if pages failed."""
+    from functools import partial
+
+    from tongguocr.jobs import Job, list_pages, parse_formats, run_with_progress, share_cores
+    from tongguocr.pipeline import open_reader
+
+    formats = parse_formats(args.format or "txt,json")
+    pages, problems = list_pages(args.source, args.pages, args.recursive)
+    _check_lines(args, len(pages) > 1)
+    workers, threads = share_cores(len(pages), args.workers, args.threads)
+    job = Job(Path(args.output), formats, workers, args.time_limit, _style(args), args.again)
+    failed = [(one.source, one.problem) for one in problems]
+    return run_with_progress(pages, partial(open_reader, _setup(args, threads)), job, failed, args.quiet)

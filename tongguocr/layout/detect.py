@@ -208,7 +208,7 @@ def open_detector(name: str = "tongguocr", weights: Path | None = None, threads:
     if name == "rapidocr":
         from tongguocr.layout.peer import PeerDetector
 
-        return PeerDetector()
+        return PeerDetector(threads=threads)
     if name != "tongguocr":
         raise InputError(f"There is no detector {name!r}; take one of {', '.join(DETECTORS)}.")
     if weights is None and not SHIPPED.is_dir():

@@ -26,8 +26,8 @@ class PeerDetector:
 
     tells_kinds = False
 
-    def __init__(self, finder: BoxFinder | None = None) -> None:
-        self.finder: BoxFinder = finder or open_rapidocr("The detector rapidocr")
+    def __init__(self, finder: BoxFinder | None = None, threads: int = 0) -> None:
+        self.finder: BoxFinder = finder or open_rapidocr("The detector rapidocr", threads)
 
     def detect(self, pixels: Pixels) -> tuple[Line, ...]:
         colour = np.ascontiguousarray(to_bgr(pixels))

@@ -272,14 +272,10 @@ def _write_report(report: Report, order: Order) -> None:
 
 def make_with_progress(order: Order) -> None:
     """Make the pages with a progress bar on standard error, and say on standard output what was made."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from tongguocr.progress import page_bar
 
-    columns = (TextColumn("pages"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("pages", total=order.count)
-        report = make_pages(order, lambda done: bar.update(task, completed=done))
+    with page_bar(order.count) as bar:
+        report = make_pages(order, lambda done: bar.step())
     print("\n".join(summary(report, order)))
 
 
