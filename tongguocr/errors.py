@@ -1,5 +1,7 @@
 """What goes wrong with a user's input, as one clear sentence that names the file."""
 
+from importlib.util import find_spec
+
 
 class InputError(Exception):
     """Bad input: the message is a whole sentence for the user and starts with the file's name."""
@@ -10,3 +12,9 @@ class MissingExtraError(InputError):
 
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(f"{what} needs an optional part: pip install 'tongguocr[{extra}]'.")
+
+
+def need(what: str, extra: str, *packages: str) -> None:
+    """Say now, not in the middle of the work, that packages of an optional extra are missing."""
+    if any(find_spec(package) is None for package in packages):
+        raise MissingExtraError(what, extra)

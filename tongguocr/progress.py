@@ -2,49 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from time import monotonic
+from typing import TypeVar
+
+T = TypeVar("T")
+
+FORMAT = "pages |{bar:30}| {n_fmt} of {total_fmt}{postfix}, {remaining} left"
 
 
 class PageBar:
     """Pages done of those to do, what they held, pages a minute, time left."""
 
     def __init__(self, total: int, shown: bool = True) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+        from tqdm import tqdm
 
-        said = TextColumn("{task.fields[said]}")
-        columns = (TextColumn("pages"), BarColumn(), MofNCompleteColumn(), said, TimeRemainingColumn())
-        self.console = Console(stderr=True)
-        self.bar = Progress(
-            *columns,
-            console=self.console,
-            transient=True,
-            refresh_per_second=4,
-            # Pages may take minutes: the rate must not be forgotten between two of them.
-            speed_estimate_period=600,
-            disable=not shown or not self.console.is_terminal,
+        # Pages may take minutes: the rate must not be forgotten between two of them, hence no smoothing.
+        self.bar = tqdm(
+            total=total,
+            file=sys.stderr,
+            disable=not shown or not sys.stderr.isatty(),
+            leave=False,
+            dynamic_ncols=True,
+            smoothing=0,
+            bar_format=FORMAT,
         )
-        self.task = self.bar.add_task("pages", total=total, said="")
         self.total, self.start = total, monotonic()
         self.pages = self.characters = 0
+
+    @property
+    def said(self) -> str:
+        """What stands beside the bar."""
+        rate = 60 * self.pages / max(monotonic() - self.start, 1e-3)
+        held = f"{self.characters:,} characters, " if self.characters else ""
+        return f"{held}{rate:.1f} a minute"
 
     def step(self, characters: int = 0) -> None:
         """One page more."""
         self.pages, self.characters = self.pages + 1, self.characters + characters
-        rate = 60 * self.pages / max(monotonic() - self.start, 1e-3)
-        said = f"{self.characters:,} characters, " if self.characters else ""
-        self.bar.update(self.task, advance=1, said=f"{said}{rate:.1f} a minute, left")
+        self.bar.set_postfix_str(self.said, refresh=False)
+        self.bar.update()
 
     def drop(self) -> None:
         """One page less to do: it was done before, and says nothing about the speed."""
         self.total -= 1
-        self.bar.update(self.task, total=self.total)
+        self.bar.total = self.total
+        self.bar.refresh()
 
     def say(self, sentence: str) -> None:
         """A line of text above the bar."""
-        self.console.print(sentence, markup=False, highlight=False, soft_wrap=True)
+        self.bar.write(sentence, file=sys.stderr)
 
 
 @contextmanager
@@ -52,3 +61,11 @@ def page_bar(total: int, shown: bool = True) -> Iterator[PageBar]:
     bar = PageBar(total, shown)
     with bar.bar:
         yield bar
+
+
+def follow(pages: Iterable[T], name: str) -> Iterable[T]:
+    """The pages, with a bar while they are worked through."""
+    from tqdm import tqdm
+
+    followed: Iterable[T] = tqdm(pages, name, file=sys.stderr, disable=not sys.stderr.isatty(), leave=False)
+    return followed

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from tongguocr.commands import Subparsers
+from tongguocr.errors import need
 
 _PROTOCOLS = ("paper", "mcs", "omnidoc", "strict")
 
@@ -44,6 +45,7 @@ def _eval(args: argparse.Namespace) -> None:
     import json
     import os
 
+    need("Scoring", "eval", "rapidfuzz", "rich")
     from tongguocr.evaluate.files import evaluate
     from tongguocr.evaluate.tables import print_tables
 
@@ -65,11 +67,10 @@ def _eval(args: argparse.Namespace) -> None:
 def _compare(args: argparse.Namespace) -> None:
     import json
 
-    from rich.console import Console
-    from rich.progress import track
-
+    need("Comparing", "eval", "rapidfuzz", "rich")
     from tongguocr.evaluate.compare import Comparing, compare
     from tongguocr.evaluate.compare_table import print_comparison
+    from tongguocr.progress import follow
     from tongguocr.recognise import SHIPPED
 
     comparing = Comparing(
@@ -82,14 +83,11 @@ def _compare(args: argparse.Namespace) -> None:
         args.protocol,
         args.fold_variants,
     )
-    console = Console(stderr=True)
     result = compare(
         args.folder,
         comparing,
         warn=lambda sentence: print(f"tongguocr: {sentence}", file=sys.stderr),
-        follow=lambda leaves, name: track(
-            leaves, name, console=console, transient=True, disable=not console.is_terminal
-        ),
+        follow=follow,
     )
     if args.json:
         print(json.dumps(result, indent=2, ensure_ascii=False))

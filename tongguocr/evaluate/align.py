@@ -7,13 +7,15 @@ substitution, else a deletion, else an insertion, each only where it lies on a s
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 MATCH, SUBSTITUTION, DELETION, INSERTION = "=", "S", "D", "I"
 
 LARGEST_TABLE = 400_000_000
 """Cells of the alignment table, a pair of bits each: 100 MB, texts of 20,000 characters."""
 
 
-def align(reference: str, prediction: str) -> str:
+def align(reference: Sequence[str], prediction: Sequence[str]) -> str:
     """The edits that turn the reference into the prediction, in reading order, one letter of `=SDI` each.
 
     A pair of texts too large for the table (LARGEST_TABLE) gets rapidfuzz's alignment instead: as short, with
@@ -25,7 +27,7 @@ def align(reference: str, prediction: str) -> str:
     return _walk_back(reference, prediction, rises, stays)
 
 
-def _columns(reference: str, prediction: str) -> tuple[list[int], list[int]]:
+def _columns(reference: Sequence[str], prediction: Sequence[str]) -> tuple[list[int], list[int]]:
     """Myers' bit-parallel edit distance in Hyyrö's form; bit i is the reference's character i.
 
     For every column (character of the prediction): where the distance rises by one from the row above, and
@@ -49,7 +51,9 @@ def _columns(reference: str, prediction: str) -> tuple[list[int], list[int]]:
     return rises, stays
 
 
-def _walk_back(reference: str, prediction: str, rises: list[int], stays: list[int]) -> str:
+def _walk_back(
+    reference: Sequence[str], prediction: Sequence[str], rises: list[int], stays: list[int]
+) -> str:
     i, j = len(reference) - 1, len(prediction) - 1
     steps: list[str] = []
     while i >= 0 and j >= 0:
@@ -70,7 +74,7 @@ def _walk_back(reference: str, prediction: str, rises: list[int], stays: list[in
     return "".join(reversed(steps))
 
 
-def _align_huge(reference: str, prediction: str) -> str:
+def _align_huge(reference: Sequence[str], prediction: Sequence[str]) -> str:
     letters = {"replace": SUBSTITUTION, "delete": DELETION, "insert": INSERTION}
     steps: list[str] = []
     at = 0

@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import dist
 
-from rapidfuzz.distance import Levenshtein
-
+from tongguocr.evaluate.align import DELETION, INSERTION, MATCH, align
 from tongguocr.evaluate.variants import fold
 from tongguocr.geometry import centre
 from tongguocr.page import Char
@@ -129,14 +128,16 @@ def pair_characters(first: Sequence[Char], second: Sequence[Char]) -> list[Pair]
 
     Between what is equal, characters are paired in turn where both have as many, by their places elsewhere.
     """
-    folded = ([fold(char.text) for char in chars] for chars in (first, second))
+    ours, theirs = ([fold(char.text) for char in chars] for chars in (first, second))
     pairs: list[Pair] = []
-    i = j = 0
-    for block in Levenshtein.opcodes(*folded).as_matching_blocks():
-        pairs += _pair_stretch(first[i : block.a], second[j : block.b])
-        i, j = block.a + block.size, block.b + block.size
-        pairs += map(Pair, first[block.a : i], second[block.b : j])
-    return pairs
+    done, i, j = (0, 0), 0, 0
+    for step in align(ours, theirs):
+        if step == MATCH:
+            pairs += _pair_stretch(first[done[0] : i], second[done[1] : j])
+            pairs.append(Pair(first[i], second[j]))
+            done = (i + 1, j + 1)
+        i, j = i + (step != INSERTION), j + (step != DELETION)
+    return pairs + _pair_stretch(first[done[0] :], second[done[1] :])
 
 
 def _pair_stretch(first: Sequence[Char], second: Sequence[Char]) -> list[Pair]:
