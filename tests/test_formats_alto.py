@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
-from page_strategies import example_page, floats, pages, xml_text
+from page_strategies import corners, example_page, floats, pages, xml_text
 from PIL import Image
 
 from tongguocr.errors import InputError
@@ -54,14 +54,16 @@ def block(name: str, body: str, extra: str = "") -> str:
 
 
 def with_chars_that_fit(page: Page, units: list[str]) -> Page:
-    """The page with characters that spell each line's text, as ALTO's glyphs must."""
+    """The page with characters that spell each line's text, as ALTO's glyphs must; no outline is a box."""
     lines = []
     for each in page.lines:
         chars = tuple(
             replace(char, text=unit, candidates=tuple(c for c in char.candidates if len(c[0]) <= 3))
             for char, unit in zip(each.chars, units, strict=False)
         )
-        lines.append(replace(each, chars=chars, text="".join(c.text for c in chars) or each.text))
+        outline = None if each.polygon == corners(each.box) else each.polygon
+        text = "".join(c.text for c in chars) or each.text
+        lines.append(replace(each, chars=chars, text=text, polygon=outline))
     return replace(page, lines=tuple(lines))
 
 
@@ -305,3 +307,19 @@ def test_wrong_lines_are_one_sentence(body: str, sentence: str) -> None:
 def test_the_example_page_keeps_everything() -> None:
     assert all(is_one_character(c.text) for x in example_page().lines for c in x.chars)
     assert again(example_page()) == example_page()
+
+
+def test_every_line_has_a_baseline_and_an_outline() -> None:
+    """kraken passes over lines without."""
+    chars = (Char("天", (40, 0, 60, 50)), Char("地", (44, 50, 64, 100)))
+    lines = (
+        Line("a", (40, 0, 64, 100), "天地", chars=chars),
+        Line("b", (0, 0, 20, 100), "天地", direction="bottom-to-top"),
+        Line("c", (0, 120, 90, 140), "天地", direction="right-to-left"),
+    )
+    root = parse_xml(render_alto(Page("", 100, 200, lines), PATH), PATH)
+    found = [line.get("BASELINE") for line in root.iter("TextLine")]
+    assert found == ["50,0 54,100", "10,100 10,0", "0,140 90,140"]
+    outlines = [shape.get("POINTS") for shape in root.iter("Polygon")]
+    assert outlines[0] == "40,0 64,0 64,100 40,100" and len(outlines) == 3
+    assert all(line.polygon is None for line in again(Page("", 100, 200, lines)).lines)

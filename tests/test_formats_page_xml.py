@@ -83,7 +83,7 @@ def test_the_file_is_built_as_the_schema_wants(page: Page) -> None:
         "ReadingOrder": ["OrderedGroup"],
         "OrderedGroup": ["RegionRefIndexed"],
         "TextRegion": ["Coords", "TextLine"],
-        "TextLine": ["Coords", "Word", "TextEquiv"],
+        "TextLine": ["Coords", "Baseline", "Word", "TextEquiv"],
         "Word": ["Coords", "Glyph", "TextEquiv"],
         "Glyph": ["Coords", "TextEquiv"],
         "TextEquiv": ["Unicode"],
@@ -96,7 +96,7 @@ def test_the_file_is_built_as_the_schema_wants(page: Page) -> None:
         assert children == sorted(children, key=allowed.index), name.localname
         if name.localname in ("TextRegion", "TextLine", "Word", "Glyph"):
             assert children.count("Coords") == 1
-        if name.localname == "Coords":
+        if name.localname in ("Coords", "Baseline"):
             assert re.fullmatch(r"([0-9]+,[0-9]+ )+([0-9]+,[0-9]+)", element.get("points", ""))
         assert element.get("readingDirection") in (None, *DIRECTIONS)
         assert 0 <= float(element.get("conf", "0")) <= 1

@@ -32,8 +32,8 @@ CHILDREN = {
     "surface": {"graphic", "zone"},
     "text": {"body"},
     "body": {"ab"},
-    "ab": {"pb", "lb", "note", "fw"},
-    "note": {"lb"},
+    "ab": {"pb", "cb", "lb", "note", "fw"},
+    "note": {"cb", "lb"},
     "fw": {"lb"},
 }
 """What each element holds here, as the schema of TEI P5 allows it."""
@@ -54,8 +54,10 @@ def test_the_example_is_marked_up() -> None:
     assert block is not None
     assert [(etree.QName(e).localname, dict(e.attrib)) for e in block] == [
         ("pb", {"n": "1", "facs": "#surface1"}),
+        ("cb", {"n": "1"}),
         ("lb", {"facs": "#l1"}),
         ("note", {"place": "inline", "type": "double-row"}),
+        ("cb", {"n": "2"}),
         ("lb", {"facs": "#l4"}),
         ("note", {"place": "top"}),
         ("fw", {"type": "fold"}),

@@ -1,7 +1,8 @@
 """Pages in files: our JSON, PAGE XML, ALTO and plain text, in and out; others out only.
 
 `read_page` tells the formats apart by what is in the file; `write_page` goes by the name, or by `format`.
-Only written: Markdown, hOCR, TEI, the searchable PDF, and the table of doubtful characters.
+Only written: Markdown, hOCR, TEI, the searchable PDF, the table of doubtful characters, and the overlay, a
+picture of the page with what was read.
 """
 
 from __future__ import annotations
@@ -16,26 +17,30 @@ from tongguocr.formats.alto_write import render_alto
 from tongguocr.formats.doubts import render_doubts
 from tongguocr.formats.hocr import render_hocr
 from tongguocr.formats.markdown import render_markdown
+from tongguocr.formats.overlay import render_overlay
 from tongguocr.formats.page_json import check_page, parse_json, render_json
 from tongguocr.formats.page_xml import parse_page_xml, render_page_xml
+from tongguocr.formats.script import in_script
 from tongguocr.formats.searchable_pdf import render_searchable_pdf
+from tongguocr.formats.style import Style
 from tongguocr.formats.tei import render_tei
 from tongguocr.formats.text import read_text, render_text
 from tongguocr.formats.xml import parse_xml
 from tongguocr.page import Page
 
-__all__ = ["FORMATS", "read_page", "read_text", "write_page"]
+__all__ = ["FORMATS", "Style", "read_page", "read_text", "write_page"]
 
-_RENDER: dict[str, Callable[[Page, Path], bytes]] = {
-    "json": lambda page, path: render_json(page),
-    "page": render_page_xml,
-    "alto": render_alto,
-    "text": lambda page, path: render_text(page),
-    "markdown": lambda page, path: render_markdown(page),
-    "hocr": render_hocr,
-    "tei": render_tei,
-    "pdf": render_searchable_pdf,
-    "doubts": lambda page, path: render_doubts([page]),
+_RENDER: dict[str, Callable[[Page, Path, Style], bytes]] = {
+    "json": lambda page, path, style: render_json(page),
+    "page": lambda page, path, style: render_page_xml(page, path),
+    "alto": lambda page, path, style: render_alto(page, path),
+    "text": lambda page, path, style: render_text(page, style.notes or "lines", style.flow),
+    "markdown": lambda page, path, style: render_markdown(page, style.notes or "inline", style.flow),
+    "hocr": lambda page, path, style: render_hocr(page, path),
+    "tei": lambda page, path, style: render_tei(page, path),
+    "pdf": lambda page, path, style: render_searchable_pdf(page, path),
+    "doubts": lambda page, path, style: render_doubts([page]),
+    "overlay": lambda page, path, style: render_overlay(page, path),
 }
 FORMATS = tuple(_RENDER)
 """The names that `write_page` takes."""
@@ -54,6 +59,7 @@ _SUFFIXES = {
     ".tei": "tei",
     ".pdf": "pdf",
     ".csv": "doubts",
+    ".overlay.png": "overlay",
 }
 
 
@@ -83,17 +89,17 @@ def _read_xml(data: bytes, path: Path) -> Page:
     raise InputError(f"{path}: this XML is neither PAGE nor ALTO (its root is {root.tag!r}).")
 
 
-def write_page(page: Page, path: Path, format: str | None = None) -> None:
+def write_page(page: Page, path: Path, format: str | None = None, style: Style = Style()) -> None:
     """Write the page whole or not at all, in one of FORMATS; without `format` the file's name decides.
 
     `.json`, `.txt`, `.xml` (PAGE), `.alto.xml` or `.alto`, `.md`, `.hocr` or `.html`, `.tei.xml` or `.tei`,
-    `.pdf` and `.csv` (doubtful characters) are known.
+    `.pdf`, `.csv` (doubtful characters) and `.overlay.png` are known.
     """
     render = _RENDER.get(format or _format_of(path))
     if render is None:
         raise InputError(f"{path}: there is no format {format!r}; take one of {', '.join(FORMATS)}.")
     check_page(page, path)
-    write_bytes(render(page, path), path)
+    write_bytes(render(in_script(page, style.script), path, style), path)
 
 
 def _format_of(path: Path) -> str:

@@ -17,6 +17,7 @@ from tongguocr.errors import InputError
 from tongguocr.formats.values import (
     KIND_OF_LABEL,
     LIMIT,
+    corners,
     line_text,
     names_of_lines,
     parse_confidence,
@@ -161,7 +162,8 @@ def _read_line(found: _Found, name: str, sheet: _Sheet) -> Line:
         kind=_kind((element, *found.blocks), sheet),
         direction=_direction((element, *found.blocks)) or guess_direction(box, text),
         confidence=_confidence(strings, where),
-        polygon=polygon,
+        # An outline that says no more than the box is none.
+        polygon=None if polygon == corners(box) else polygon,
         chars=_chars(strings, sheet, where),
     )
 

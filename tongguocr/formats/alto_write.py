@@ -1,20 +1,31 @@
 """Writing ALTO 4.4: a Page in, XML out.
 
 One TextBlock is made of each run of lines of one kind, in reading order, and ReadingOrder says the order
-again; each line is one String, each of its characters a Glyph, and the kind is an OtherTag. Positions and
-sizes are exact decimals. A Glyph may hold only one code point and a Variant three: the rest of a character
-stays in its String, and a longer reading is left out.
+again; each line is one String, each of its characters a Glyph, and the kind is an OtherTag. Every line has a
+baseline and an outline: kraken sees no other lines. Positions and sizes are exact decimals. A Glyph may hold
+only one code point and a Variant three: the rest of a character stays in its String, and a longer reading is
+left out.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 
 from tongguocr.formats.alto import DIRECTION_OF_BASE
-from tongguocr.formats.values import EXACT, check_xml_text, plain, to_decimal, unique_name, xml_line_names
+from tongguocr.formats.values import (
+    EXACT,
+    baseline,
+    check_xml_text,
+    corners,
+    plain,
+    to_decimal,
+    unique_name,
+    xml_line_names,
+)
 from tongguocr.formats.xml import Element, add, new_root, render_xml
-from tongguocr.geometry import Box, union
+from tongguocr.geometry import Box, Point, union
 from tongguocr.page import Char, Kind, Line, Page
 
 NAMESPACE = "http://www.loc.gov/standards/alto/ns-v4#"
@@ -81,11 +92,9 @@ def _write_order(root: Element, blocks: list[str], taken: set[str]) -> None:
 
 
 def _write_line(block: Element, line: Line, name: str, where: str) -> None:
-    base = {"BASEDIRECTION": _BASE_OF_DIRECTION[line.direction]}
+    base = {"BASEDIRECTION": _BASE_OF_DIRECTION[line.direction], "BASELINE": _points(baseline(line))}
     element = add(block, "TextLine", {"ID": name, **_place(line.box), **base})
-    if line.polygon:
-        points = " ".join(f"{to_decimal(x)},{to_decimal(y)}" for x, y in line.polygon)
-        add(add(element, "Shape"), "Polygon", {"POINTS": points})
+    add(add(element, "Shape"), "Polygon", {"POINTS": _points(line.polygon or corners(line.box))})
     check_xml_text(line.text, where)
     confidence = {} if line.confidence is None else {"WC": str(plain(line.confidence))}
     string = add(element, "String", {**_place(line.box), "CONTENT": line.text, **confidence})
@@ -102,6 +111,10 @@ def _write_glyph(string: Element, char: Char, where: str) -> None:
         check_xml_text(text, where)
         if len(text) <= _MAX_VARIANT:
             add(glyph, "Variant", {"CONTENT": text, "VC": str(plain(value))})
+
+
+def _points(points: Sequence[Point]) -> str:
+    return " ".join(f"{to_decimal(x)},{to_decimal(y)}" for x, y in points)
 
 
 def _place(box: Box) -> dict[str, str]:

@@ -10,7 +10,9 @@ from __future__ import annotations
 import re
 from itertools import groupby
 
-from tongguocr.formats.text import Notes, text_rows
+from tongguocr.formats.style import Notes
+from tongguocr.formats.text import text_rows
+from tongguocr.formats.xml import join_words
 from tongguocr.page import Kind, Page
 
 LABEL: dict[Kind, str] = {"note": "Note", "margin": "Margin", "fold": "Fold"}
@@ -19,13 +21,14 @@ _AT_START = re.compile(r"^(\d+)([.)])|^([#+=:-])")
 _BLANKS = re.compile(r"^[ \t]+|[ \t]+$")
 
 
-def render_markdown(page: Page, notes: Notes = "inline") -> bytes:
-    """The page as CommonMark; empty lines are left out."""
+def render_markdown(page: Page, notes: Notes = "inline", flow: bool = False) -> bytes:
+    """The page as CommonMark; empty lines are left out. With `flow` a paragraph is one row."""
     rows = [(kind, text) for kind, text in text_rows(page, notes) if text]
     parts = [f"# {escape(page.image) or 'Page'}"]
     for kind, run in groupby(rows, lambda row: row[0]):
+        found = [text for _, text in run]
         # A backslash at its end keeps a row a row; a bare line feed would be shown as a space.
-        texts = "\\\n".join(escape(text) for _, text in run)
+        texts = "\\\n".join(escape(text) for text in ([join_words(found)] if flow else found))
         parts.append(texts if kind == "main" else _quotation(LABEL[kind], texts))
     return ("\n\n".join(parts) + "\n").encode()
 

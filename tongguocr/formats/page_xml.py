@@ -21,7 +21,9 @@ from typing import cast
 from tongguocr.errors import InputError
 from tongguocr.formats.values import (
     KIND_OF_LABEL,
+    baseline,
     check_xml_text,
+    corners,
     line_text,
     names_of_lines,
     parse_confidence,
@@ -39,7 +41,7 @@ from tongguocr.formats.xml import (
     reading_order,
     render_xml,
 )
-from tongguocr.geometry import Box, Point, bounds, union
+from tongguocr.geometry import Point, bounds, union
 from tongguocr.page import DIRECTIONS, Char, Direction, Kind, Line, Page, guess_direction
 
 NAMESPACE = "http://schema.primaresearch.org/PAGE/gts/pagecontent/2019-07-15"
@@ -145,7 +147,7 @@ def _read_line(found: _Found, page: Element, name: str, path: Path) -> Line:
         kind=_kind((element, *found.regions)),
         direction=_direction((element, *found.regions, page)) or guess_direction(box, text),
         confidence=texts[0][1] if texts else None,
-        polygon=None if len(points) < 3 or points == _corners(box) else points,
+        polygon=None if len(points) < 3 or points == corners(box) else points,
         chars=chars,
     )
 
@@ -206,7 +208,7 @@ def _line_points(line: Element, where: str) -> tuple[Point, ...]:
     outlines = [e for e in (line.find("Coords"), line.find("Baseline")) if e is not None and e.get("points")]
     words = [coords for word in line.findall("Word") if (coords := word.find("Coords")) is not None]
     if words and not (outlines and outlines[0].tag == "Coords"):
-        return _corners(union(bounds(_points(word, where)) for word in words))
+        return corners(union(bounds(_points(word, where)) for word in words))
     if not outlines:
         raise InputError(f"{where}: the line has no Coords.")
     return _points(outlines[0], where)
@@ -223,11 +225,6 @@ def _points(coords: Element | None, where: str) -> tuple[Point, ...]:
             raise InputError(f"{where}: {pair[:40]!r} is not a point.")
         points.append((parse_number(x, f"{where}: points"), parse_number(y, f"{where}: points")))
     return tuple(points)
-
-
-def _corners(box: Box) -> tuple[Point, ...]:
-    x0, y0, x1, y1 = box
-    return ((x0, y0), (x1, y0), (x1, y1), (x0, y1))
 
 
 # Writing
@@ -250,7 +247,7 @@ def render_page_xml(page: Page, path: Path, created: datetime | None = None) -> 
         custom = f"readingOrder {{index:{n};}} structure {{type:{kind};}}"
         text_region = add(element, "TextRegion", {"id": region, "type": REGION_TYPE[kind], "custom": custom})
         outlines = [_outline(page.lines[i]) for i in run]
-        _write_coords(text_region, _corners(union(bounds(_whole(outline)) for outline in outlines)))
+        _write_coords(text_region, corners(union(bounds(_whole(outline)) for outline in outlines)))
         for place, i in enumerate(run):
             _write_line(
                 text_region, page.lines[i], names[i], place, taken, f"{path}: line {page.lines[i].id}"
@@ -278,12 +275,13 @@ def _write_line(region: Element, line: Line, name: str, place: int, taken: set[s
     attributes = {"id": name, "readingDirection": line.direction, "custom": custom}
     element = add(region, "TextLine", attributes)
     _write_coords(element, _outline(line))
+    add(element, "Baseline", {"points": _points_text(baseline(line))})
     if line.chars:
         word = add(element, "Word", {"id": unique_name(f"{name}_w", taken)})
         _write_coords(word, _outline(line))
         for n, char in enumerate(line.chars, start=1):
             glyph = add(word, "Glyph", {"id": unique_name(f"{name}_c{n}", taken)})
-            _write_coords(glyph, _corners(char.box))
+            _write_coords(glyph, corners(char.box))
             _write_texts(glyph, [(char.text, char.confidence), *char.candidates], where)
         _write_texts(word, [(line.text, None)], where)
     if line.text or line.chars or line.confidence is not None:
@@ -300,7 +298,7 @@ def _write_texts(parent: Element, readings: Sequence[tuple[str, float | None]], 
 
 
 def _outline(line: Line) -> tuple[Point, ...]:
-    return line.polygon or _corners(line.box)
+    return line.polygon or corners(line.box)
 
 
 def _whole(points: Sequence[Point]) -> tuple[Point, ...]:
@@ -308,4 +306,8 @@ def _whole(points: Sequence[Point]) -> tuple[Point, ...]:
 
 
 def _write_coords(parent: Element, points: Sequence[Point]) -> None:
-    add(parent, "Coords", {"points": " ".join(f"{x},{y}" for x, y in _whole(points))})
+    add(parent, "Coords", {"points": _points_text(points)})
+
+
+def _points_text(points: Sequence[Point]) -> str:
+    return " ".join(f"{x},{y}" for x, y in _whole(points))

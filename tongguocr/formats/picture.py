@@ -82,7 +82,7 @@ def draw_blocks(page: Page, blocks: tuple[Block, ...]) -> Image.Image:
     for before, after in pairwise(blocks):
         start = end_anchor(page.lines[before.stop - 1])
         pen.arrow(start, start_anchor(page.lines[after.start]), BETWEEN_BLOCKS)
-    return Image.alpha_composite(_paper(page, size), tint).convert("RGB")
+    return Image.alpha_composite(paper(page, size), tint).convert("RGB")
 
 
 def draw_lines(page: Page) -> Image.Image:
@@ -101,10 +101,11 @@ def draw_lines(page: Page) -> Image.Image:
         pen.arrow(end_anchor(before), start_anchor(after), BETWEEN_BLOCKS)
     for number, line in enumerate(page.lines, start=1):
         pen.label(str(number), (line.box[2], line.box[1]), KIND_COLOURS[line.kind])
-    return Image.alpha_composite(_paper(page, size), tint).convert("RGB")
+    return Image.alpha_composite(paper(page, size), tint).convert("RGB")
 
 
-def _paper(page: Page, size: tuple[int, int]) -> Image.Image:
+def paper(page: Page, size: tuple[int, int]) -> Image.Image:
+    """What a picture is drawn on: the page's image, or blank paper."""
     if page.pixels is None:
         return Image.new("RGBA", size, (250, 247, 238, 255))
     return Image.fromarray(page.pixels).convert("RGBA").resize(size, Image.Resampling.LANCZOS)

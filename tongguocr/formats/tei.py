@@ -1,13 +1,14 @@
 """TEI P5: pages in, an edition's raw material out.
 
-The facsimile has a surface for each page and a zone for each line; the text has a page beginning and, for
-each line, a line beginning that points at its zone. A run of double-row notes is one inline note, a run of
-margin lines one note at its place, and the centre fold a forme work. The text stands in an `ab`, not in
-paragraphs: where the author began a new one, no program knows.
+The facsimile has a surface for each page and a zone for each line; the text has a page beginning, a column
+beginning for each column of the page, and for each line a line beginning that points at its zone. A run of
+double-row notes is one inline note, a run of margin lines one note at its place, and the centre fold a forme
+work. The text stands in an `ab`, not in paragraphs: where the author began a new one, no program knows.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import groupby
 from math import inf
@@ -18,6 +19,7 @@ from lxml import etree
 
 from tongguocr import __version__
 from tongguocr.errors import InputError
+from tongguocr.formats.columns import column_starts
 from tongguocr.formats.values import check_xml_text, to_decimal, unique_name, xml_line_names
 from tongguocr.formats.xml import Element, add, new_root
 from tongguocr.geometry import centre
@@ -63,7 +65,7 @@ def render_tei_book(pages: Sequence[Page], path: Path) -> bytes:
     root.text = text.tail = "\n"
     written = etree.tostring(root, encoding="UTF-8", xml_declaration=True) + b"\n"
     # A row of the file for each line of the page, its break inside the tag: beside it, it would be text.
-    return written.replace(b"<lb ", b"<lb\n").replace(b"<pb ", b"<pb\n")
+    return re.sub(rb"<([pcl]b) ", rb"<\1\n", written)
 
 
 def _write_header(root: Element, pages: Sequence[Page], path: Path) -> None:
@@ -98,13 +100,17 @@ def _write_surface(facsimile: Element, page: Page, name: str, lines: Sequence[st
 
 def _write_text(block: Element, page: Page, names: Sequence[str], path: Path) -> None:
     """The lines in reading order, what belongs together in one element."""
-    body = _body(page)
-    named = zip(page.lines, names, strict=True)
-    for (kind, place), run in groupby(named, lambda pair: (pair[0].kind, _place(pair[0], body))):
-        parent = _holder(block, kind, place)
-        for line, name in run:
+    body, columns = _body(page), {line: n for n, line in enumerate(column_starts(page.lines), start=1)}
+    lines = enumerate(page.lines)
+    for (kind, place), run in groupby(lines, lambda pair: (pair[1].kind, _place(pair[1], body))):
+        parent: Element | None = None
+        for n, line in run:
             check_xml_text(line.text, f"{path}: line {line.id}")
-            add(parent, "lb", {"facs": f"#{name}"}).tail = line.text
+            # A column that begins with a note begins before the note.
+            if n in columns:
+                add(block if parent is None else parent, "cb", {"n": str(columns[n])})
+            parent = _holder(block, kind, place) if parent is None else parent
+            add(parent, "lb", {"facs": f"#{names[n]}"}).tail = line.text
 
 
 def _holder(block: Element, kind: Kind, place: str) -> Element:

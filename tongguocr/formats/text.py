@@ -10,16 +10,12 @@ from __future__ import annotations
 import re
 from itertools import groupby
 from pathlib import Path
-from typing import Literal, TypeAlias, get_args
 
 from tongguocr.errors import InputError
 from tongguocr.files import decode_utf8, read_bytes
+from tongguocr.formats.style import NOTES, Notes
 from tongguocr.formats.xml import join_words
 from tongguocr.page import Kind, Line, Page
-
-Notes: TypeAlias = Literal["lines", "inline", "omit"]
-"""Double-row notes: as lines of their own, in 〔〕 behind the text before them, or left out."""
-NOTES: tuple[Notes, ...] = get_args(Notes)
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
 

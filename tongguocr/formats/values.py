@@ -1,4 +1,4 @@
-"""Values that every format checks alike: coordinates, texts, names, and which labels mean which kind."""
+"""Values that every format checks or makes alike: coordinates, texts, names, outlines, and kinds."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from numbers import Integral
 from pathlib import Path
 
 from tongguocr.errors import InputError
+from tongguocr.geometry import Box, Point, centre
 from tongguocr.page import Kind, Line
 
 LIMIT = 10**9
@@ -89,6 +90,24 @@ def to_decimal(value: float) -> Decimal:
     """The number as Python prints it, whole floats without their `.0`."""
     value = plain(value)
     return Decimal(int(value)) if float(value).is_integer() else Decimal(repr(value))
+
+
+def corners(box: Box) -> tuple[Point, ...]:
+    """Clockwise from the top left."""
+    x0, y0, x1, y1 = box
+    return ((x0, y0), (x1, y0), (x1, y1), (x0, y1))
+
+
+def baseline(line: Line) -> tuple[Point, Point]:
+    """The line that kraken follows, without which it sees none: down the middle of a column, or along the
+    foot of a horizontal line, from the left whichever way it is read.
+    """
+    x0, y0, x1, y1 = line.box
+    if not line.is_vertical:
+        return (x0, y1), (x1, y1)
+    first, last = (line.chars[0].box, line.chars[-1].box) if line.chars else (line.box, line.box)
+    ends = (centre(first)[0], y0), (centre(last)[0], y1)
+    return ends if line.direction == "top-to-bottom" else ((ends[0][0], y1), (ends[1][0], y0))
 
 
 def has_line_break(text: str) -> bool:

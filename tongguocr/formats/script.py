@@ -1,0 +1,76 @@
+"""Traditional characters to simplified ones: a Page in, the same Page out, character for character.
+
+The rules are OpenCC's: a phrase that it knows keeps a character that others give up (乾坤, but 干 for 乾 in
+any other place). One character always becomes one character, so that every box stays where it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import cache
+
+from tongguocr.errors import MissingExtraError
+from tongguocr.formats.style import Script
+from tongguocr.page import Char, Line, Page
+
+_SELECTORS = (range(0xFE00, 0xFE10), range(0xE0100, 0xE01F0))
+
+
+def in_script(page: Page, script: Script) -> Page:
+    """The page in this script: texts, characters and candidates."""
+    if script == "keep":
+        return page
+    return replace(page, lines=tuple(_simplified_line(line) for line in page.lines))
+
+
+def simplify(text: str) -> str:
+    """The text in simplified characters; a variation selector goes with the form that it selected."""
+    return "".join(_pieces(text))
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """What each character of the text becomes."""
+    convert = _converter()
+    simple = convert(text)
+    if len(simple) != len(text):
+        simple = "".join(found if len(found := convert(c)) == 1 else c for c in text)
+    changed = False
+    for old, new in zip(text, simple, strict=True):
+        if any(ord(old) in block for block in _SELECTORS):
+            yield "" if changed else old
+        else:
+            changed = old != new
+            yield new
+
+
+@cache
+def _converter() -> Callable[[str], str]:
+    try:
+        import opencc
+    except ImportError:
+        raise MissingExtraError("Writing in simplified characters", "script") from None
+    convert: Callable[[str], str] = opencc.OpenCC("t2s").convert
+    return convert
+
+
+def _simplified_line(line: Line) -> Line:
+    """The line with its characters, which still spell it if they did."""
+    texts = [char.text for char in line.chars]
+    if "".join(texts) == line.text:
+        pieces = _pieces(line.text)
+        texts = ["".join(next(pieces) for _ in text) for text in texts]
+    else:
+        texts = [simplify(text) for text in texts]
+    chars = (_simplified_char(char, text) for char, text in zip(line.chars, texts, strict=True))
+    return replace(line, text=simplify(line.text), chars=tuple(chars))
+
+
+def _simplified_char(char: Char, text: str) -> Char:
+    """The character with its candidates, of which none is the same as the character or as another."""
+    candidates: dict[str, float] = {}
+    for other, confidence in char.candidates:
+        if (simple := simplify(other)) != text:
+            candidates[simple] = max(confidence, candidates.get(simple, 0.0))
+    best_first = sorted(candidates.items(), key=lambda pair: -pair[1])
+    return replace(char, text=text, candidates=tuple(best_first))
