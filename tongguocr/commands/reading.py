@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,8 @@ from tongguocr.errors import InputError
 
 if TYPE_CHECKING:
     from tongguocr.formats import Style
+    from tongguocr.jobs import ReadPage
+    from tongguocr.jobs.cluster import Cluster
     from tongguocr.pipeline import Setup
 
 _SUFFIXES = ".txt, .json, .xml (PAGE), .alto.xml, .tei.xml, .hocr, .md, .pdf, .csv, .overlay.png"
@@ -34,7 +37,7 @@ def add(commands: Subparsers) -> None:
     read.set_defaults(run=_read)
     _add_text(read.add_argument_group("how text is written (docs/formats.md)"))
     _add_means(read.add_argument_group("how pages are read"))
-    _add_batch(read.add_argument_group("many pages (docs/batches.md)"))
+    _add_batch(read.add_argument_group("many pages (docs/batches.md, docs/cluster.md)"))
 
 
 def _add_text(text: argparse._ArgumentGroup) -> None:
@@ -83,19 +86,33 @@ def _add_batch(batch: argparse._ArgumentGroup) -> None:
         help="do everything anew; without it what is done stays",
     )
     batch.add_argument("--quiet", action="store_true", help="no bar and no summary, only what failed")
+    batch.add_argument(
+        "--ray",
+        nargs="?",
+        const="local",
+        metavar="ADDRESS",
+        help="on a Ray cluster: auto, its address, none for this machine; stands behind SOURCE",
+    )
+    batch.add_argument(
+        "--gpus-each", type=float, metavar="G", help="of a GPU for each worker that reads, with --ray"
+    )
 
 
 def _read(args: argparse.Namespace) -> int:
     _check_numbers(args)
     if args.format and not args.output:
         raise InputError("--format says what goes into a folder: name the folder with -o.")
-    if args.output and (args.format or _is_folder(args.output)):
+    if args.gpus_each and not args.ray:
+        raise InputError("--gpus-each belongs to a cluster: add --ray.")
+    if args.output and (args.format or args.ray or _is_folder(args.output)):
         return _read_into_folder(args)
+    if args.ray:
+        raise InputError("--ray reads into a folder: name it with -o.")
     return _read_here(args)
 
 
 def _check_numbers(args: argparse.Namespace) -> None:
-    for name in ("workers", "threads", "time_limit"):
+    for name in ("workers", "threads", "time_limit", "gpus_each"):
         value = getattr(args, name)
         # Written so that it refuses what is no number, too.
         if value is not None and not value > 0:
@@ -188,9 +205,35 @@ def _read_into_folder(args: argparse.Namespace) -> int:
     from tongguocr.pipeline import open_reader
 
     formats = parse_formats(args.format or "txt,json")
+    prepare, cluster = _spread(args) if args.ray else (None, None)
     pages, problems = list_pages(args.source, args.pages, args.recursive)
     _check_lines(args, len(pages) > 1)
     workers, threads = share_cores(len(pages), args.workers, args.threads)
-    job = Job(Path(args.output), formats, workers, args.time_limit, _style(args), args.again)
+    prepare = prepare or partial(open_reader, _setup(args, threads))
+    job = Job(Path(args.output), formats, workers, args.time_limit, _style(args), args.again, cluster)
     failed = [(one.source, one.problem) for one in problems]
-    return run_with_progress(pages, partial(open_reader, _setup(args, threads)), job, failed, args.quiet)
+    return run_with_progress(pages, prepare, job, failed, args.quiet)
+
+
+def _spread(args: argparse.Namespace) -> tuple[Callable[[], ReadPage], Cluster]:
+    """What reads on a cluster, and where; with a GPU or a server for it, lines are found by other workers."""
+    from functools import partial
+
+    from tongguocr.errors import need
+    from tongguocr.jobs.cluster import Cluster, open_finder, open_line_reader
+    from tongguocr.pipeline import open_reader
+
+    need("Reading on a Ray cluster", "ray", "ray", "pyarrow")
+    if args.ray not in ("auto", "local") and ":" not in args.ray:
+        raise InputError(f"--ray {args.ray}: auto, HOST:PORT or ray://HOST:PORT is an address of a cluster.")
+    threads = args.threads or 1
+    setup = _setup(args, threads)
+    apart = bool(args.gpus_each) or "server" in (args.engine, args.second)
+    cluster = Cluster(
+        address=None if args.ray == "local" else args.ray,
+        workers=args.workers,
+        threads=threads,
+        gpus_each=args.gpus_each or 0.0,
+        find=partial(open_finder, setup) if apart else None,
+    )
+    return partial(open_line_reader if apart else open_reader, setup), cluster

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tongguocr.commands import Subparsers
-from tongguocr.errors import InputError, MissingExtraError
+from tongguocr.errors import InputError, need
 
 if TYPE_CHECKING:
     import torch
@@ -25,14 +25,21 @@ def add(commands: Subparsers) -> None:
     data.add_argument("--out", type=Path, required=True, metavar="DIR")
     data.set_defaults(run=_train_data)
 
-    train = commands.add_parser("train", help="train the small recogniser or the detector: one stage")
-    train.add_argument("stage", metavar="STAGE", help="0, 1, 2, 3, tune, or a file; see docs/training.md")
+    train = commands.add_parser(
+        "train", help="train a recogniser, small or full size, or the detector: one stage"
+    )
+    train.add_argument(
+        "stage", metavar="STAGE", help="0, 1, 2, 3, tune, full-1 ..., or a file; see docs/training.md"
+    )
     train.add_argument("--data", type=Path, metavar="DIR", help="what train-data gathered")
     train.add_argument("--pages", action="append", metavar="KIND=DIR", help="labelled pages (1, 2, 3, tune)")
     train.add_argument("--out", type=Path, required=True, metavar="DIR", help="log and checkpoint go here")
     train.add_argument("--start", type=Path, metavar="WEIGHTS", help="go on from this folder or model.pt")
     train.add_argument(
         "--device", default="auto", metavar="DEVICE", help="cuda, cpu (default: what is there)"
+    )
+    train.add_argument(
+        "--dry-run", type=int, nargs="?", const=1, metavar="GPUS", help="full size: say what the run needs"
     )
     train.set_defaults(run=_train)
 
@@ -46,8 +53,7 @@ def add(commands: Subparsers) -> None:
 
 
 def _torch_or_sentence() -> None:
-    if find_spec("torch") is None:
-        raise MissingExtraError("Training", "train")
+    need("Training", "train", "torch")
 
 
 def _train_data(args: argparse.Namespace) -> None:
@@ -61,6 +67,7 @@ def _train_data(args: argparse.Namespace) -> None:
 
 def _train(args: argparse.Namespace) -> None:
     _torch_or_sentence()
+    from tongguocr.commands.full_size import is_full_size, train_full_size
     from tongguocr.train.detector.stage import is_detector_stage
     from tongguocr.train.settings import read_tables
     from tongguocr.train.stage import find_stage
@@ -75,7 +82,11 @@ def _train(args: argparse.Namespace) -> None:
     if is_detector_stage(args.stage):
         _train_detector(args, device)
         return
-    (_train_on_pages if on_pages else _train_on_blocks)(args, device)
+    if is_full_size(args.stage):
+        if not train_full_size(args, device, on_pages):
+            return
+    else:
+        (_train_on_pages if on_pages else _train_on_blocks)(args, device)
     if find_spec("matplotlib") and my_number() == 0:
         from tongguocr.train.plot import draw_log
 

@@ -165,7 +165,7 @@ class Codec:
             text, stop = UNREADABLE, start + 1
             if _FIRST_BYTE <= token < _FIRST_CHARACTER:
                 tokens = [token for _, token in run[start : start + 4]]
-                text, taken = _first_code_point(_leading_bytes(tokens))
+                text, taken = first_code_point(_leading_bytes(tokens))
                 stop = start + taken
             elif _FIRST_CHARACTER <= token < len(self):
                 text = self.characters[token - _FIRST_CHARACTER]
@@ -223,7 +223,7 @@ def _leading_bytes(tokens: Sequence[int]) -> bytes:
     return bytes(data)
 
 
-def _first_code_point(data: bytes) -> tuple[str, int]:
+def first_code_point(data: bytes) -> tuple[str, int]:
     """The code point at the start of `data` and its length in bytes.
 
     An invalid stretch is U+FFFD and as long as Python's errors="replace" would make it. So is a line break:

@@ -1,7 +1,8 @@
 """Which pages a stage trains on and which choose its checkpoint: data sets in, two lists of pages out.
 
 A data set with an official validation split keeps it; of any other every tenth page is for validation, of
-its training split where it has one. Test splits are never looked at. Images are found here, but not opened.
+its training split where it has one. Training never looks at test splits. Images are found here, but not
+opened.
 """
 
 from __future__ import annotations
@@ -78,6 +79,12 @@ def read_pages(
         say("There is no page to spare: the checkpoint is chosen by a page that is trained on.")
         pages.validation = pages.train[:1]
     return pages
+
+
+def read_test(source: Source, say: Say = print) -> list[LabelledPage]:
+    """The official test pages of a data set, or all pages of one that has no splits: for scoring alone."""
+    kind, folder = source
+    return _read(kind, folder, "test" if _family(kind) in ("mthv2", "m5hisdoc") else None, None, say)
 
 
 def _family(kind: str) -> str:

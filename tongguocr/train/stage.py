@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tongguocr.data import Mapping
 from tongguocr.errors import InputError
@@ -19,6 +20,9 @@ from tongguocr.train.run import Run
 from tongguocr.train.settings import fill, known_tables
 
 SHIPPED_STAGES = Path(__file__).parent / "stages"
+FULL_STAGES = Path(__file__).parent.parent / "glm" / "stages"
+FULL = "full-"
+"""What the names of the full-size model's stages begin with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +40,20 @@ class PageStage:
 
 def find_stage(name: str) -> Path:
     """The file of a stage that the package has, by its name; anything else is a path."""
-    path = SHIPPED_STAGES / f"{name}.toml"
-    return path if name.isalnum() and path.exists() else Path(name)
+    plain = name.removeprefix(FULL)
+    path = (FULL_STAGES if plain != name else SHIPPED_STAGES) / f"{plain}.toml"
+    return path if plain.replace("-", "").isalnum() and path.exists() else Path(name)
 
 
 def load_stage(path: Path, tokens: int) -> Stage:
     """The stage on drawn blocks in this file, for a vocabulary of so many tokens."""
     tables = known_tables(path, ("run", "recipe", "model"))
+    run = read_drawn_run(tables, path)
+    return Stage(run, fill(ModelSize, {**tables.get("model", {}), "tokens": tokens}, "model", path))
+
+
+def read_drawn_run(tables: dict[str, Any], path: Path) -> Run:
+    """[run] and [recipe] of a stage on drawn blocks."""
     recipe_table = dict(tables.get("recipe", {}))
     if "canvases" in recipe_table:
         try:
@@ -53,12 +64,16 @@ def load_stage(path: Path, tokens: int) -> Stage:
     run = fill(Run, {**tables.get("run", {}), "recipe": recipe}, "run", path)
     if not run.minutes:
         raise InputError(f"{path}: a stage on drawn blocks, which have no end, needs minutes in [run].")
-    return Stage(run, fill(ModelSize, {**tables.get("model", {}), "tokens": tokens}, "model", path))
+    return run
 
 
 def load_page_stage(path: Path) -> PageStage:
     """The stage on labelled pages in this file."""
-    tables = known_tables(path, ("run", "pages", "hisdoc1b"))
+    return read_page_stage(known_tables(path, ("run", "pages", "hisdoc1b")), path)
+
+
+def read_page_stage(tables: dict[str, Any], path: Path) -> PageStage:
+    """[run], [pages] and [hisdoc1b] of a stage on labelled pages."""
     run = fill(Run, tables.get("run", {}), "run", path)
     if not run.epochs:
         raise InputError(f"{path}: a stage on labelled pages needs epochs in [run].")

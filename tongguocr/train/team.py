@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
@@ -51,6 +52,9 @@ class Team:
         """What to call in place of the model, so that gradients are everybody's."""
         return model
 
+    def shard(self, model: nn.Module, parts: Iterable[nn.Module]) -> None:
+        """Spread parameters over the processes, part by part: a process alone keeps them all."""
+
     def share(self, value: float) -> float:
         """The main process's value."""
         return value
@@ -87,6 +91,14 @@ class Accelerated(Team):
 
     def wrap(self, model: nn.Module) -> Any:
         return self.accelerator.prepare_model(model)
+
+    def shard(self, model: nn.Module, parts: Iterable[nn.Module]) -> None:
+        from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+
+        # On a GPU parameters travel in half precision; gradients are summed in single.
+        half = MixedPrecisionPolicy(torch.bfloat16, torch.float32) if self.device.type == "cuda" else None
+        for part in (*parts, model):
+            fully_shard(part, mp_policy=half or MixedPrecisionPolicy())
 
     def share(self, value: float) -> float:
         held = torch.tensor([value], dtype=torch.float64, device=self.device)

@@ -1,0 +1,187 @@
+"""The forward pass of training and greedy reading, held against the library's own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from glm_models import RARE, SIZE, make_foundation, write_model
+from labelled_pages import write_pages
+
+from bench import full_size, full_size_read
+from tongguocr.glm.estimate import count_parameters
+from tongguocr.glm.expand import expand
+from tongguocr.glm.foundation import Foundation
+from tongguocr.glm.generate import generate
+from tongguocr.glm.lesson import grids_of
+from tongguocr.glm.manner import Manner, write_manner
+from tongguocr.glm.network import GlmNetwork, Spots
+from tongguocr.glm.processor import image_tokens, patch_pictures
+from tongguocr.glm.samples import GlmBatch, GlmSample, stack_glm
+from tongguocr.glm.sizes import PUBLISHED, GlmSize, make_config, size_of
+from tongguocr.glm.wording import SPECIALS
+
+SHAPES = [(112, 140), (140, 112), (112, 140), (112, 112)]
+TEXTS = ["天地<left>𤣥", "人", "㫖㫖<down>䟽䟽䟽天", "永"]
+
+
+@pytest.fixture(scope="module")
+def foundation() -> Foundation:
+    return expand(make_foundation(), RARE)[0]
+
+
+@pytest.fixture(scope="module")
+def batch(foundation: Foundation) -> GlmBatch:
+    return stack_glm(make_samples(foundation), foundation.wording, foundation.vision)
+
+
+def make_samples(foundation: Foundation) -> list[GlmSample]:
+    dice, wording = np.random.default_rng(1), foundation.wording
+    samples = []
+    for (high, wide), text in zip(SHAPES, TEXTS, strict=True):
+        picture = dice.integers(0, 256, (high, wide, 3)).astype(np.uint8)
+        answer = (*wording.encode(text), wording.end)
+        prompt = wording.prompt(image_tokens(high, wide, foundation.vision))
+        samples.append(GlmSample(picture, text, answer, len(prompt) + len(answer)))
+    return samples
+
+
+def test_the_published_sizes_are_the_published_model() -> None:
+    from transformers import GlmOcrForConditionalGeneration
+
+    count = count_parameters(PUBLISHED)
+    assert round(count.total / 1e6) == 1107 and round(count.vision / 1e6) == 434
+    assert PUBLISHED.sections == (16, 24, 24)
+    ids = {token: k for k, token in enumerate(SPECIALS)}
+    for size in (
+        SIZE,
+        replace(SIZE, tied=True, rows=500),
+        replace(PUBLISHED, vision_layers=2, text_layers=1),
+    ):
+        with torch.device("meta"):
+            model = GlmOcrForConditionalGeneration(make_config(size, ids))
+        assert sum(p.numel() for p in model.parameters()) == count_parameters(size).total
+        assert size_of(model.config) == size
+    with pytest.raises(ValueError, match="multiple of 16"):
+        GlmSize(head=40)
+
+
+def test_the_loss_is_the_library_s_over_the_answer_alone(foundation: Foundation, batch: GlmBatch) -> None:
+    model, wording = foundation.model, foundation.wording
+    patches, grids = (
+        patch_pictures(batch.pictures, foundation.vision),
+        grids_of(batch.pictures, foundation.vision),
+    )
+    mask = torch.zeros_like(batch.ids)
+    for row, sample in enumerate(make_samples(foundation)):
+        mask[row, : sample.tokens] = 1
+        assert batch.ids[row][batch.answer[row]].tolist() == list(sample.answer)
+    with torch.no_grad():
+        wanted = model(
+            input_ids=batch.ids,
+            attention_mask=mask,
+            pixel_values=patches,
+            image_grid_thw=torch.tensor([(1, *grid) for grid in grids]),
+            mm_token_type_ids=(batch.ids == wording.image).int(),
+            labels=torch.where(batch.answer, batch.ids, -100),
+        ).loss
+        for chunk in (3, 2048):
+            network = GlmNetwork(model, chunk=chunk)
+            found = network.study(batch.ids, batch.ids, batch.positions, batch.answer, patches, grids)
+            assert found.loss.item() == pytest.approx(wanted.item(), rel=1e-5)
+            assert found.dense.item() == 0
+
+
+def test_all_parameters_learn(foundation: Foundation, batch: GlmBatch) -> None:
+    network = GlmNetwork(foundation.model, dense=True).train()
+    patches, grids = (
+        patch_pictures(batch.pictures, foundation.vision),
+        grids_of(batch.pictures, foundation.vision),
+    )
+    spots = Spots(
+        torch.tensor([[0, 1, 5, 6], [2, 2, 2, 2]]), torch.full((2, 4), 0.25), torch.tensor([7, -100])
+    )
+    found = network.study(batch.ids, batch.ids, batch.positions, batch.answer, patches, grids, spots)
+    (found.loss + found.dense).backward()
+    idle = [name for name, p in network.named_parameters() if p.grad is None or not p.grad.abs().sum()]
+    assert not idle, "vision encoder, projector, language model and tables are all trained"
+    network.zero_grad(set_to_none=True)
+
+
+def test_checkpointing_changes_nothing(foundation: Foundation, batch: GlmBatch) -> None:
+    patches, grids = (
+        patch_pictures(batch.pictures, foundation.vision),
+        grids_of(batch.pictures, foundation.vision),
+    )
+    network, gradients = GlmNetwork(foundation.model).train(), []
+    for way in (
+        foundation.model.gradient_checkpointing_disable,
+        foundation.model.gradient_checkpointing_enable,
+    ):
+        way() if not gradients else way({"use_reentrant": False})
+        network.study(batch.ids, batch.ids, batch.positions, batch.answer, patches, grids).loss.backward()
+        gradients.append([p.grad.clone() for p in network.parameters() if p.grad is not None])
+        network.zero_grad(set_to_none=True)
+    foundation.model.gradient_checkpointing_disable()
+    network.eval()
+    assert all(torch.allclose(a, b, atol=1e-6) for a, b in zip(*gradients, strict=True))
+
+
+def test_greedy_reading_is_the_library_s_and_each_picture_s_own(
+    foundation: Foundation, batch: GlmBatch
+) -> None:
+    model, wording, vision = foundation.model, foundation.wording, foundation.vision
+    network = GlmNetwork(model).eval()
+    patches, grids = patch_pictures(batch.pictures, vision), grids_of(batch.pictures, vision)
+    together = generate(network, patches, grids, wording, 12, rivals=3)
+    for row, (picture, grid) in enumerate(zip(batch.pictures, grids, strict=True)):
+        own = patch_pictures([picture], vision)
+        ids = torch.tensor([wording.prompt(grid[0] * grid[1] // 4)])
+        with torch.no_grad():
+            written = model.generate(
+                input_ids=ids,
+                attention_mask=torch.ones_like(ids),
+                pixel_values=own,
+                image_grid_thw=torch.tensor([(1, *grid)]),
+                mm_token_type_ids=(ids == wording.image).int(),
+                max_new_tokens=12,
+                do_sample=False,
+            )[0, ids.shape[1] :].tolist()
+        ended = [k for k, token in enumerate(written) if token in wording.ends]
+        wanted = written[: ended[0]] if ended else written
+        (alone,) = generate(network, own, [grid], wording, 12, rivals=3)
+        assert together[row].tokens == wanted == alone.tokens
+        assert together[row].ended is alone.ended is bool(ended)
+        for (ids_a, sure_a), (ids_b, sure_b) in zip(together[row].candidates, alone.candidates, strict=True):
+            assert ids_a[0] == ids_b[0] and sure_a == pytest.approx(sure_b, abs=1e-5)
+            assert len(ids_a) == 4 and sure_a == sorted(sure_a, reverse=True)
+
+
+def test_pictures_leave_when_they_are_told_to_stop(foundation: Foundation, batch: GlmBatch) -> None:
+    vision = foundation.vision
+    patches, grids = patch_pictures(batch.pictures, vision), grids_of(batch.pictures, vision)
+    network = GlmNetwork(foundation.model).eval()
+    told: list[int] = []
+
+    def stop(row: int, token: int) -> bool:
+        told.append(row)
+        return told.count(row) > row
+
+    written = generate(network, patches, grids, foundation.wording, 9, stop)
+    free = generate(network, patches, grids, foundation.wording, 9)
+    for row, text in enumerate(written):
+        assert len(text.tokens) == min(row + 1, len(free[row].tokens))
+        assert text.tokens == free[row].tokens[: len(text.tokens)], "the others read on undisturbed"
+
+
+def test_the_benches_run_on_a_toy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    full_size.main(["--tiny", "--side", "112", "--answer", "9", "--batch", "1", "--repeats", "1"])
+    told = capsys.readouterr().out
+    assert "tokens/s" in told and "8 such GPUs" in told
+    write_pages(tmp_path / "pages", 2, columns=1, length=2)
+    write_manner(Manner(side=112), write_model(tmp_path / "model"))
+    full_size_read.main([str(tmp_path / "pages"), str(tmp_path / "model"), "--rows", "2"])
+    assert "2 pages, 4 characters" in capsys.readouterr().out

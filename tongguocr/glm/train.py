@@ -1,0 +1,157 @@
+"""Runs of the full-size model: the paper's three stages on labelled pages, and runs on drawn blocks.
+
+In: a stage file, a foundation, pages or what `train-data` gathered. Out: log.jsonl, the folder `model` with
+the weights that read the validation pages best, and resume.pt, from which the same command goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from tongguocr.errors import InputError
+from tongguocr.files import make_folder
+from tongguocr.glm.expand import expand
+from tongguocr.glm.foundation import Foundation, load_foundation
+from tongguocr.glm.fresh import fresh_foundation, fresh_tokenizer
+from tongguocr.glm.journal import DENSE, MODEL, GlmJournal, take_up
+from tongguocr.glm.lesson import DrawnLesson, PageLesson, Pupil, codec_table
+from tongguocr.glm.manner import Manner
+from tongguocr.glm.network import GlmNetwork
+from tongguocr.glm.samples import GlmMaker, GlmSettings
+from tongguocr.glm.stage import GlmDrawnStage, GlmStage
+from tongguocr.recognise.prepare import Scaling
+from tongguocr.train.epochs import go_through
+from tongguocr.train.feed import Data, Feed
+from tongguocr.train.journal import RESUME
+from tongguocr.train.judge import Judge
+from tongguocr.train.labelled import Labelled, Say
+from tongguocr.train.loop import go_on, make_painter
+from tongguocr.train.page_feed import PageFeed
+from tongguocr.train.run import Run, make_optimisers
+from tongguocr.train.team import Team, gather_team, my_number, team_size
+
+PAPER, INK = (0.75,) * 3, (0.22,) * 3
+"""Mean and deviation of book pages. A model from nothing learns to see several times faster with them than
+with those of photographs, which the published one has: a page is mostly bright."""
+
+
+def find_glm_start(given: str | None, out: Path) -> str | None:
+    """What a run begins with: what an earlier run of this folder left, or what is given."""
+    if (out / RESUME).exists() and (out / MODEL).is_dir():
+        return str(out / MODEL)
+    return given
+
+
+def train_glm_pages(
+    pages: Labelled,
+    stage: GlmStage,
+    foundation: Foundation,
+    out: Path,
+    device: torch.device,
+    say: Say = print,
+) -> None:
+    """Train for the run's epochs. Workers are started first: they are forked."""
+    run, recipe, settings = stage.stage.run, stage.stage.pages, stage.settings
+    check_transitions(foundation, settings)
+    maker = GlmMaker(pages, recipe, settings, foundation.wording, foundation.vision, run.seed)
+    feed = PageFeed(maker, run.workers, my_number(), team_size())
+    try:
+        team = gather_team(device)
+        manner = Manner(settings.square and recipe.granularity == "block", recipe.longest_side)
+        pupil, journal = make_ready(foundation, run, settings, out, team, manner, dense=False)
+        exams = feed.exams(team.device) if pupil.judges else ()
+        with enough_memory(out, settings):
+            go_through(feed, journal, run, PageLesson(pupil, exams), team, say)
+    finally:
+        feed.stop()
+
+
+def train_glm_drawn(
+    data: Data, stage: GlmDrawnStage, start: str | None, out: Path, device: torch.device
+) -> None:
+    """Train on drawn blocks until the time is up; without a start, from nothing."""
+    run = stage.run
+    feed = Feed(data, run.recipe, run.workers, (run.seed + 100 * my_number()) * 1000)
+    try:
+        team = gather_team(device)
+        foundation = load_foundation(start) if start else from_nothing(data, stage)
+        table = codec_table(data.codec, foundation.wording).to(team.device)
+        manner = Manner(False, max(max(c.height, c.width) for c in run.recipe.canvases), Scaling().character)
+        pupil, journal = make_ready(foundation, run, stage.settings, out, team, manner, dense=True)
+        painter = make_painter(data, run, team.device)
+        judge = Judge.prepare(data, run.recipe, painter.atlas, team.device) if pupil.judges else None
+        with enough_memory(out, stage.settings):
+            go_on(feed, painter, journal, run, DrawnLesson(pupil, data.codec, table, judge), team)
+    finally:
+        feed.stop()
+
+
+def from_nothing(data: Data, stage: GlmDrawnStage) -> Foundation:
+    """A model of the stage's sizes, expanded by the characters of the data as any other would be."""
+    small = fresh_foundation(stage.size, fresh_tokenizer(), stage.run.seed)
+    small = replace(small, vision=replace(small.vision, mean=PAPER, deviation=INK))
+    return expand(small, data.codec.characters)[0]
+
+
+def make_ready(
+    foundation: Foundation,
+    run: Run,
+    settings: GlmSettings,
+    out: Path,
+    team: Team,
+    manner: Manner,
+    dense: bool,
+) -> tuple[Pupil, GlmJournal]:
+    """The network on its device with its optimisers, as far as an earlier run of this folder has come."""
+    make_folder(out)
+    network = GlmNetwork(foundation.model, dense, settings.chunk)
+    if dense and foundation.folder and (foundation.folder / DENSE).exists() and network.dense is not None:
+        network.dense.load_state_dict(torch.load(foundation.folder / DENSE, weights_only=True))
+    network.to(team.device).train()
+    model: Any = foundation.model
+    layers = [*model.model.visual.blocks, *model.model.language_model.layers]
+    if settings.checkpointing:
+        model.gradient_checkpointing_enable({"use_reentrant": False})
+    sharded = settings.shard and team.count > 1
+    if sharded:
+        team.shard(network, layers)
+    optimisers = make_optimisers(network, run)
+    progress = take_up(out / RESUME, network, optimisers, sharded)
+    if run.compile:
+        for layer in layers:
+            layer.compile(dynamic=True)
+    forward = network if sharded else team.wrap(network)
+    pupil = Pupil(network, forward, foundation.wording, foundation.vision, run, team, sharded)
+    journal = GlmJournal(
+        *(out, network, optimisers, progress, team.is_main),
+        foundation=foundation,
+        saved=settings.saved,
+        manner=manner,
+        sharded=sharded,
+    )
+    return pupil, journal
+
+
+def check_transitions(foundation: Foundation, settings: GlmSettings) -> None:
+    if settings.transitions and not foundation.wording.transitions:
+        where = foundation.folder or "The model"
+        raise InputError(f"{where}: its tokenizer has no transitions; `tongguocr expand` adds them.")
+
+
+@contextmanager
+def enough_memory(out: Path, settings: GlmSettings) -> Iterator[None]:
+    """A sentence where the device's memory does not suffice; what was kept stays."""
+    try:
+        yield
+    except torch.OutOfMemoryError:
+        more = "" if settings.checkpointing else ", or set checkpointing = true"
+        raise InputError(
+            f"{out}: the device has too little memory: make batch_tokens smaller than"
+            f" {settings.batch_tokens}{more}; the same command then goes on from the last checkpoint."
+        ) from None
