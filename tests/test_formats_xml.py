@@ -54,14 +54,20 @@ def test_entities_are_refused_in_one_sentence(text: str, tmp_path: Path) -> None
         read_page(path)
 
 
-def test_another_file_is_not_pulled_in_even_before_the_refusal(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "secret").write_text("secret")
-    text = alto(f'<!ENTITY a SYSTEM "{(tmp_path / "secret").as_uri()}">', page="<Other>&a;</Other>")
-    monkeypatch.setattr("tongguocr.formats.xml._refuse_entities", lambda root, path: None)
-    root = parse_xml(text.encode(), Path("a.xml"))
-    assert "secret" not in "".join(root.itertext(with_tail=False, tag="Other"))
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "gb18030", "big5", "euc-jp"])
+def test_any_encoding_that_the_file_declares(encoding: str, tmp_path: Path) -> None:
+    name = "utf-8" if encoding == "utf-8-sig" else encoding
+    text = f'<?xml version="1.0" encoding="{name}"?>' + alto("").partition("]>")[2]
+    (tmp_path / "page.xml").write_bytes(text.encode(encoding))
+    assert read_page(tmp_path / "page.xml").text == "天"
+
+
+@pytest.mark.parametrize("encoding", ["klingon", "utf-7-of-a-kind", "ascii"])
+def test_an_encoding_that_does_not_fit_is_one_sentence(encoding: str, tmp_path: Path) -> None:
+    text = f'<?xml version="1.0" encoding="{encoding}"?>' + alto("").partition("]>")[2]
+    (tmp_path / "page.xml").write_bytes(text.encode())
+    with pytest.raises(InputError, match=r"page\.xml: this is not well-formed XML"):
+        read_page(tmp_path / "page.xml")
 
 
 def test_a_document_type_that_defines_nothing_is_not_loaded() -> None:

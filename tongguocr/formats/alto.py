@@ -109,7 +109,8 @@ def _references(root: Element, page: Element, found: list[_Found], names: list[s
     part_of = {
         part.get("ID", ""): name
         for name, line in zip(names, found, strict=True)
-        for part in line.element.iter("String", "Glyph")
+        for part in line.element.iter()
+        if part.tag in ("String", "Glyph")
     }
     references = [ref for element in group.iter() for ref in element.get("REF", "").split()]
     return [part_of.get(reference, reference) for reference in references]
@@ -117,9 +118,8 @@ def _references(root: Element, page: Element, found: list[_Found], names: list[s
 
 def _chain(page: Element) -> list[str]:
     """The blocks in the order of their IDNEXT, each chain from its start; nothing where no block has one."""
-    following = {
-        block.get("ID", ""): block.get("IDNEXT", "") for block in page.iter("TextBlock", "ComposedBlock")
-    }
+    blocks = (block for block in page.iter() if block.tag in ("TextBlock", "ComposedBlock"))
+    following = {block.get("ID", ""): block.get("IDNEXT", "") for block in blocks}
     if not any(following.values()):
         return []
     targets = set(following.values())

@@ -8,15 +8,14 @@ are not.
 
 from __future__ import annotations
 
+import re
 from itertools import groupby
 from math import ceil, floor
 from pathlib import Path
 
-from lxml import etree
-
 from tongguocr import __version__
 from tongguocr.formats.values import check_xml_text, unique_name, xml_line_names
-from tongguocr.formats.xml import Element, add, new_root
+from tongguocr.formats.xml import Element, add, new_root, to_bytes
 from tongguocr.geometry import Box, union
 from tongguocr.page import Direction, Line, Page
 
@@ -25,7 +24,7 @@ _DOCTYPE = (
     '<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Transitional//EN"'
     ' "http://www.w3.org/TR/xhtml1/DTD/xhtml1-transitional.dtd">'
 )
-_XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
+_XML_LANG = "xml:lang"
 _CAPABILITIES = "ocr_page ocr_carea ocr_line ocrx_word ocrp_lang ocrp_dir"
 STYLE: dict[Direction, dict[str, str]] = {
     "top-to-bottom": {"style": "writing-mode: vertical-rl"},
@@ -57,7 +56,8 @@ def render_hocr(page: Page, path: Path) -> bytes:
         for line, name in lines:
             _write_line(area, line, name, taken, f"{path}: line {line.id}")
     _break_rows(root)
-    return etree.tostring(root, encoding="UTF-8", xml_declaration=True, doctype=_DOCTYPE) + b"\n"
+    # Browsers take an empty element that closes itself for an open one.
+    return re.sub(rb"<(span|div|title)([^>]*)/>", rb"<\1\2></\1>", to_bytes(root, _DOCTYPE))
 
 
 def _write_head(root: Element, page: Page) -> None:

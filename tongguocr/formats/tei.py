@@ -14,14 +14,13 @@ from itertools import groupby
 from math import inf
 from pathlib import Path
 from urllib.parse import quote
-
-from lxml import etree
+from xml.etree.ElementTree import indent
 
 from tongguocr import __version__
 from tongguocr.errors import InputError
 from tongguocr.formats.columns import column_starts
 from tongguocr.formats.values import check_xml_text, to_decimal, unique_name, xml_line_names
-from tongguocr.formats.xml import Element, add, new_root
+from tongguocr.formats.xml import Element, add, new_root, to_bytes
 from tongguocr.geometry import centre
 from tongguocr.page import Direction, Kind, Line, Page
 
@@ -33,7 +32,7 @@ STYLE: dict[Direction, str] = {
     "right-to-left": "writing-mode: horizontal-tb; direction: rtl",
 }
 """Directions as the Guidelines tell them, in CSS."""
-_XML_ID = "{http://www.w3.org/XML/1998/namespace}id"
+_XML_ID = "xml:id"
 
 
 def render_tei(page: Page, path: Path) -> bytes:
@@ -60,10 +59,10 @@ def render_tei_book(pages: Sequence[Page], path: Path) -> bytes:
         _write_text(block, page, names, path)
     # Only these are indented: in the text, white space would count.
     for part in (root[0], facsimile):
-        etree.indent(part)
+        indent(part)
         part.tail = "\n"
     root.text = text.tail = "\n"
-    written = etree.tostring(root, encoding="UTF-8", xml_declaration=True) + b"\n"
+    written = to_bytes(root)
     # A row of the file for each line of the page, its break inside the tag: beside it, it would be text.
     return re.sub(rb"<([pcl]b) ", rb"<\1\n", written)
 

@@ -1,66 +1,107 @@
-"""XML in and out, safely: no entities, no network, no document type that defines anything."""
+"""XML in and out, safely: no entities, no network, no document type that defines anything.
+
+Python's own parser and tree do: expat reads nothing but the bytes it is given, and is told to stop at the
+first entity that a file defines.
+"""
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import cast
-
-from lxml import etree
+from typing import Any, TypeAlias
+from xml.etree import ElementTree
+from xml.parsers import expat
 
 from tongguocr.errors import InputError
 
-Element = etree._Element
+Element: TypeAlias = ElementTree.Element
+
+DEEPEST = 200
+"""No format nests elements deeper; a file that does means to do harm."""
+_DECLARED = re.compile(rb"""<\?xml[^>]*?encoding\s*=\s*["']([\w.:-]+)["']""")
 
 
 def parse_xml(data: bytes, path: Path) -> Element:
     """The root element, every name in it without its namespace: versions of a format differ only there."""
-    parser = etree.XMLParser(
-        resolve_entities=False,
-        no_network=True,
-        load_dtd=False,
-        huge_tree=False,
-        remove_comments=True,
-        remove_pis=True,
-    )
     try:
-        root = etree.fromstring(data, parser)
-    except (etree.XMLSyntaxError, ValueError) as error:
+        data = _in_utf8(data)
+        parser = expat.ParserCreate("utf-8" if data[:2] not in (b"\xff\xfe", b"\xfe\xff") else None, "}")
+        builder = _listen(parser, path)
+        parser.Parse(data, True)
+        return builder.close()
+    except (expat.ExpatError, LookupError, ValueError) as error:
         line = getattr(error, "lineno", None)
         raise InputError(f"{path}: this is not well-formed XML{f' (line {line})' if line else ''}.") from None
-    _refuse_entities(root, path)
-    for element in root.iter(etree.Element):
-        element.tag = etree.QName(element).localname
-    return root
 
 
-def _refuse_entities(root: Element, path: Path) -> None:
-    """Entities can swell a file without bound or pull in other files, and no page needs them."""
-    document_type = root.getroottree().docinfo.internalDTD
-    # The stubs do not know the method.
-    if document_type is not None and any(True for _ in document_type.iterentities()):  # type: ignore[attr-defined]
+def _in_utf8(data: bytes) -> bytes:
+    """The file in UTF-8, whatever encoding it declares; UTF-16, told by its first bytes, stays."""
+    declared = _DECLARED.match(data.removeprefix(b"\xef\xbb\xbf"))
+    if declared is None or declared[1].lower() in (b"utf-8", b"utf8"):
+        return data
+    return data.decode(declared[1].decode()).encode()
+
+
+def _listen(parser: expat.XMLParserType, path: Path) -> ElementTree.TreeBuilder:
+    """Build a tree of what the parser reads; comments and processing instructions are passed over."""
+    builder: ElementTree.TreeBuilder = ElementTree.TreeBuilder()
+    depth = 0
+
+    def start(name: str, attributes: dict[str, str]) -> None:
+        nonlocal depth
+        depth += 1
+        if depth > DEEPEST:
+            raise ValueError("nested too deeply")
+        named = ((f"{{{key}" if "}" in key else key, value) for key, value in attributes.items())
+        builder.start(_local(name), dict(named))
+
+    def end(name: str) -> None:
+        nonlocal depth
+        depth -= 1
+        builder.end(_local(name))
+
+    def refuse(*_: Any) -> None:
         raise InputError(f"{path}: the file defines XML entities, which are not read.")
+
+    parser.buffer_text = True
+    parser.StartElementHandler, parser.EndElementHandler = start, end
+    parser.CharacterDataHandler = builder.data
+    parser.EntityDeclHandler = parser.SkippedEntityHandler = refuse
+    return builder
+
+
+def _local(name: str) -> str:
+    return name.rpartition("}")[2]
 
 
 def new_root(name: str, namespace: str, attributes: dict[str, str] | None = None) -> Element:
-    """A root element whose namespace needs no prefix."""
-    return etree.Element(
-        f"{{{namespace}}}{name}", attributes or {}, nsmap=cast(dict[str, str], {None: namespace})
-    )
+    """A root element whose namespace, and that of all below it, needs no prefix."""
+    return ElementTree.Element(name, {"xmlns": namespace, **(attributes or {})})
 
 
 def add(
     parent: Element, name: str, attributes: dict[str, str] | None = None, text: str | None = None
 ) -> Element:
-    """A new last child in its parent's namespace."""
-    element = etree.SubElement(parent, f"{{{etree.QName(parent).namespace}}}{name}", attributes or {})
+    """A new last child."""
+    element = ElementTree.SubElement(parent, name, attributes or {})
     element.text = text
     return element
 
 
 def render_xml(root: Element) -> bytes:
-    return etree.tostring(root, encoding="UTF-8", xml_declaration=True, pretty_print=True)
+    """The tree with a row for each element."""
+    ElementTree.indent(root)
+    return to_bytes(root)
+
+
+def to_bytes(root: Element, doctype: str = "") -> bytes:
+    """The tree as it is, with a declaration, and a document type where one is wanted."""
+    body = ElementTree.tostring(root, encoding="unicode")
+    # The tree's own writer leaves carriage returns in texts, and every reader would take them for line feeds.
+    body = body.replace("\r", "&#13;").replace(" />", "/>")
+    return f"<?xml version='1.0' encoding='UTF-8'?>\n{doctype and doctype + chr(10)}{body}\n".encode()
 
 
 def join_words(words: Iterable[str]) -> str:

@@ -17,10 +17,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-from lxml import etree
 from PIL import Image
 
 from tongguocr.errors import InputError
+from tongguocr.formats.xml import Element, parse_xml
 from tongguocr.page import Char, Line, Pixels
 from tongguocr.recognise.engine import BlockInput, BlockReading, LineReading
 from tongguocr.recognise.peer import char_box, cut_line, to_bgr
@@ -152,22 +152,20 @@ def _languages(program: str) -> frozenset[str]:
 def parse_hocr(answer: bytes, pictures: int) -> list[list[Glyph]]:
     """The characters on each picture."""
     try:
-        root = etree.fromstring(
-            answer, etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False)
-        )
-    except etree.XMLSyntaxError:
+        root = parse_xml(answer, Path(PROGRAM))
+    except InputError:
         raise InputError(f"{PROGRAM}: its answer is not hOCR.") from None
-    pages = [_parse_page(page) for page in root.iterfind(".//{*}div[@class='ocr_page']")]
+    pages = [_parse_page(page) for page in root.iterfind(".//div[@class='ocr_page']")]
     if len(pages) != pictures:
         raise InputError(f"{PROGRAM}: it answered for {len(pages)} pictures of {pictures}.")
     return pages
 
 
-def _parse_page(page: etree._Element) -> list[Glyph]:
+def _parse_page(page: Element) -> list[Glyph]:
     left, _, right, _ = _numbers(page.get("title", ""), "bbox")
     found = []
-    for span in page.iterfind(".//{*}span[@class='ocrx_cinfo']"):
-        title, text = span.get("title", ""), "".join(map(str, span.itertext())).strip()
+    for span in page.iterfind(".//span[@class='ocrx_cinfo']"):
+        title, text = span.get("title", ""), "".join(span.itertext()).strip()
         x0, _, x1, _ = _numbers(title, "x_bboxes")
         at = ((x0 + x1) / 2 - left) / max(right - left, 1.0)
         if text:

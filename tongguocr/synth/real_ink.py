@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from tongguocr.errors import InputError
+from tongguocr.files import decode_utf8, read_bytes
 from tongguocr.page import Pixels
 from tongguocr.tokens.transitions import joins_previous
 
@@ -100,9 +101,6 @@ def read_images(
 
 
 def _rows(table: Path) -> list[tuple[str, str, str]]:
-    # The package of page formats needs lxml, which a machine that only trains may lack.
-    from tongguocr.files import decode_utf8, read_bytes
-
     rows = []
     for number, line in enumerate(decode_utf8(read_bytes(table), table).split("\n"), start=1):
         cells = line.rstrip("\r").split("\t")
