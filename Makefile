@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test clean
+.PHONY: demo test docs clean
 
 # The demo needs the package alone; the tests need torch and the checkers too.
 $(VENV)/.package: pyproject.toml
@@ -23,5 +23,10 @@ demo: $(VENV)/.package
 test: $(VENV)/.installed
 	PATH="$(CURDIR)/$(BIN):$$PATH" scripts/check
 
+# The documentation as a site, in site/.
+docs: $(VENV)/.package
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	$(BIN)/zensical build --strict --config-file mkdocs.yml
+
 clean:
-	rm -rf $(VENV) out
+	rm -rf $(VENV) out site
