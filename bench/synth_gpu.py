@@ -30,9 +30,10 @@ from tongguocr.synth.composition import ComposedLine, Composition, Mark, Patch, 
 from tongguocr.synth.gpu import GlyphAtlas, paint, render_batch, unpack_bits
 from tongguocr.synth.gpu import wear as gpu_wear
 from tongguocr.synth.gpu.conditions import Conditions, stack
+from tongguocr.synth.gpu.lines import LineStore
 from tongguocr.synth.gpu.pack import Batch, pack
 from tongguocr.synth.gpu.warp import look
-from tongguocr.synth.real_blocks import LineStore, Setting, Shelf, for_real_ink, pack_lines
+from tongguocr.synth.real_blocks import Setting, Shelf, for_real_ink, pack_lines
 from tongguocr.synth.real_ink import gather, load_lines, read_lines, save_lines, split
 from tongguocr.synth.wear import Wear, sample_wear
 

@@ -17,8 +17,9 @@ from PIL import Image
 from tongguocr.errors import InputError
 from tongguocr.synth.composition import to_page
 from tongguocr.synth.gpu import paint, render_batch
+from tongguocr.synth.gpu.lines import LineStore, Sway, sway_lines
 from tongguocr.synth.patchwork import MOST, Scissors, known_runs
-from tongguocr.synth.real_blocks import JITTER, LineBlock, LineStore, Setting, Shelf, for_real_ink, pack_lines
+from tongguocr.synth.real_blocks import JITTER, LineBlock, Setting, Shelf, for_real_ink, pack_lines
 from tongguocr.synth.real_ink import (
     LineImage,
     Lines,
@@ -435,3 +436,43 @@ def test_real_ink_may_thicken_a_little_if_asked() -> None:
         render_batch(batch, None, [for_real_ink(heavy, t)], 1, store).images.float().mean() for t in (0, 0.03)
     )
     assert thick < thin - 1
+
+
+@pytest.mark.parametrize("patchwork", [0.0, 1.0])
+def test_swayed_lines_are_other_pictures_of_the_same_text(patchwork: float) -> None:
+    lines = told_apart()
+    shelf = Shelf(lines, Setting(height=256, width=256, patchwork=patchwork, ruled=0.0))
+    block = shelf.compose(np.random.default_rng(2))
+    batch, store = pack_lines([block]), LineStore.load(lines, "cpu")
+    plain, one, again, other = (
+        paint(batch, None, store, shaping=strength, seed=seed).black[0]
+        for strength, seed in ((0.0, 1), (1.0, 1), (1.0, 1), (1.0, 2))
+    )
+    assert torch.equal(one, again) and not torch.equal(one, other) and not torch.equal(one, plain)
+    assert float(one.sum()) == pytest.approx(float(plain.sum()), rel=0.1)
+    outside = torch.ones_like(plain, dtype=torch.bool)
+    for x0, y0, x1, y1 in block.placed[:, 1:5].tolist():
+        outside[int(y0) : int(y1) + 2, int(x0) : int(x1) + 2] = False
+    assert not one[outside].any(), "ink stays where its line or piece is"
+    for x0, y0, x1, y1 in batch.boxes.tolist():
+        part = np.s_[max(int(y0), 0) : int(y1) + 1, max(int(x0), 0) : int(x1) + 1]
+        before, after = (centre_of(ink[part].numpy()) for ink in (plain, one))
+        assert np.abs(before - after).max() < 0.2 * (x1 - x0)
+
+
+def centre_of(ink: np.ndarray) -> np.ndarray:
+    rows, columns = np.indices(ink.shape)
+    return np.array([(ink * rows).sum(), (ink * columns).sum()]) / max(ink.sum(), 1e-6)
+
+
+def test_no_sway_is_no_change() -> None:
+    lines = told_apart()
+    block = Shelf(lines, Setting(height=256, width=256)).compose(np.random.default_rng(2))
+    batch, store = pack_lines([block]), LineStore.load(lines, "cpu")
+    still = sway_lines(batch.lines, 1.0, 5, Sway(0.0, 0.0, 0.0))
+    canvases = torch.zeros(2, 1, 256, 256)
+    store.paint(canvases[0], batch.lines)
+    store.paint(canvases[1], still)
+    assert torch.allclose(canvases[0], canvases[1], atol=0.3) and (
+        (canvases[0] - canvases[1]).abs().mean() < 0.01
+    )

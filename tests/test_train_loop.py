@@ -18,7 +18,7 @@ from tongguocr.errors import InputError
 from tongguocr.formats import write_page
 from tongguocr.page import Line, Page
 from tongguocr.synth.gpu import GlyphAtlas
-from tongguocr.synth.real_blocks import LineStore
+from tongguocr.synth.gpu.lines import LineStore
 from tongguocr.synth.real_ink import Lines, gather, make_line
 from tongguocr.synth.wear import Wear
 from tongguocr.tokens.codec import Codec

@@ -13,15 +13,12 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from tongguocr.geometry import Box
 from tongguocr.page import Kind
 from tongguocr.synth.composition import ComposedLine, Composition, Stroke
-from tongguocr.synth.gpu.pack import Batch, Group, line_group, pack
-from tongguocr.synth.gpu.shapes import pieces, stamp
+from tongguocr.synth.gpu.pack import Batch, line_group, pack
 from tongguocr.synth.patchwork import Piece, Scissors, alike, sort_by_width
 from tongguocr.synth.real_ink import Lines, book_of, characters
 from tongguocr.synth.wear import Wear
@@ -300,59 +297,3 @@ def pack_lines(blocks: Sequence[LineBlock]) -> Batch:
     values = np.concatenate([b.placed for b in blocks])
     block = np.repeat(np.arange(len(blocks)), [len(b.placed) for b in blocks])
     return replace(batch, lines=line_group(values, block))
-
-
-@dataclass(frozen=True, slots=True)
-class LineStore:
-    """All lines' ink on a device."""
-
-    ink: Tensor
-    starts: Tensor
-    sizes: Tensor
-
-    @staticmethod
-    def load(lines: Lines, device: torch.device | str) -> LineStore:
-        arrays = (lines.ink, lines.starts, lines.sizes.astype(np.int64))
-        return LineStore(*(torch.from_numpy(np.ascontiguousarray(a)).to(device) for a in arrays))
-
-    def paint(self, canvas: Tensor, group: Group) -> None:
-        """Paste the group's lines, or the rows of them that it names, each scaled to its box."""
-        for span, values, block in pieces(group):
-            number = values[:, 0].long()
-            x0, y0, x1, y1 = (v[:, None, None] for v in values[:, 1:5].unbind(1))
-            left, top = x0.floor().long(), y0.floor().long()
-            columns = left + torch.arange(span.columns, device=canvas.device)
-            rows = top + torch.arange(span.rows, device=canvas.device)[:, None]
-            width, height = (self.sizes[number, k][:, None, None] for k in (0, 1))
-            first, last = (v[:, None, None] for v in self._shown(values))
-            u = (columns + 0.5 - x0) / (x1 - x0) * width - 0.5
-            v = (rows + 0.5 - y0) / (y1 - y0) * (last - first) + first - 0.5
-            inside = (u > -0.5) & (u < width - 0.5) & (v > first - 0.5) & (v < last - 0.5)
-            ink = self._between(number, u, v, width, height) * inside
-            stamp(canvas, block, rows, columns, ink)
-
-    def _shown(self, values: Tensor) -> tuple[Tensor, Tensor]:
-        """The first and the last row that each box shows: all, unless they are named."""
-        if values.shape[1] > 5:
-            return values[:, 5], values[:, 6]
-        height = self.sizes[values[:, 0].long(), 1]
-        return torch.zeros_like(height), height
-
-    def _between(self, number: Tensor, u: Tensor, v: Tensor, width: Tensor, height: Tensor) -> Tensor:
-        """Bilinear samples of the lines' ink, 0 to 1."""
-        start = self.starts[number][:, None, None]
-        u, v = u.clamp(min=0), v.clamp(min=0)
-        across, down = u.floor(), v.floor()
-        near_x = torch.minimum(across.long(), width - 1)
-        near_y = torch.minimum(down.long(), height - 1)
-        far_x, far_y = torch.minimum(near_x + 1, width - 1), torch.minimum(near_y + 1, height - 1)
-        upper = torch.lerp(
-            self._at(start + near_y * width + near_x), self._at(start + near_y * width + far_x), u - across
-        )
-        lower = torch.lerp(
-            self._at(start + far_y * width + near_x), self._at(start + far_y * width + far_x), u - across
-        )
-        return torch.lerp(upper, lower, v - down) / 255
-
-    def _at(self, places: Tensor) -> Tensor:
-        return self.ink[places].float()

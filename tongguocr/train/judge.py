@@ -15,7 +15,7 @@ from torch import Tensor
 
 from tongguocr.evaluate.align import MATCH, align
 from tongguocr.synth.gpu import GlyphAtlas, render_batch
-from tongguocr.synth.real_blocks import LineStore
+from tongguocr.synth.gpu.lines import LineStore
 from tongguocr.tokens.codec import Codec
 from tongguocr.tokens.transitions import TRANSITIONS
 from tongguocr.train.blocks import BlockMaker, Recipe, Work

@@ -17,7 +17,7 @@ import torch
 from tongguocr.files import make_folder
 from tongguocr.recognise.weights import CODEC
 from tongguocr.synth.gpu import GlyphAtlas, render_batch
-from tongguocr.synth.real_blocks import LineStore
+from tongguocr.synth.gpu.lines import LineStore
 from tongguocr.train.blocks import Work
 from tongguocr.train.feed import Data, Feed, Painted
 from tongguocr.train.journal import RESUME, Journal, Means, Progress, Record, SmallJournal, load, resume

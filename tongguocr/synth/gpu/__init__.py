@@ -6,6 +6,7 @@ the device. `paint` gives the ink alone, `render_batch` the worn images and wher
 
 pack        compositions as flat arrays, on the host
 shapes      strokes, patches, marks
+lines       real lines
 shaping     forms of glyphs that stray from their outlines, for training
 conditions  the wear of a batch as tensors
 fields      noise, blur, resampling, JPEG
@@ -26,6 +27,7 @@ from torch import Tensor
 
 from tongguocr.synth.gpu.conditions import Conditions, stack
 from tongguocr.synth.gpu.fields import working_type
+from tongguocr.synth.gpu.lines import LineStore, sway_lines
 from tongguocr.synth.gpu.pack import Batch, Group
 from tongguocr.synth.gpu.shapes import paint_marks, paint_patches, paint_strokes, patch_pixels, pieces, stamp
 from tongguocr.synth.gpu.shaping import (
@@ -42,7 +44,6 @@ from tongguocr.synth.wear import Wear
 
 if TYPE_CHECKING:
     from tongguocr.synth.atlas import Atlas
-    from tongguocr.synth.real_blocks import LineStore
 
 SLACK = 1.0
 """Ink that would leave its em box by more than this many pixels is drawn smaller, as on the CPU."""
@@ -96,7 +97,7 @@ def paint(
 ) -> Ink:
     """The batch's ink before wear; `waver` (blocks) lets rules wander by so many pixels.
 
-    Glyphs keep to their outlines unless `shaping` lets them stray, fully at 1, as `seed` decides.
+    Glyphs and real lines keep their form unless `shaping` lets them stray, fully at 1, as `seed` decides.
     """
     device = batch.boxes.device
     half = working_type(device)
@@ -114,7 +115,7 @@ def paint(
     if len(batch.lines):
         if store is None:
             raise ValueError("a batch with real lines needs their store")
-        store.paint(black, batch.lines)
+        store.paint(black, sway_lines(batch.lines, shaping, seed) if shaping else batch.lines)
     if len(white) and atlas is not None:
         cut = torch.zeros_like(black)
         paint_glyphs(cut, white, atlas, half)

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from tongguocr.layout.link import link_characters
 from tongguocr.layout.peaks import Characters, Flags, Floats, Ints, find_peaks, without_echoes
-from tongguocr.synth.real_blocks import LineStore
+from tongguocr.synth.gpu.lines import LineStore
 from tongguocr.train.detector.feed import Source
 from tongguocr.train.detector.model import Detector
 from tongguocr.train.detector.paint import Labels, PageStore, Painter, to_device

@@ -19,8 +19,8 @@ from torch import Tensor
 from tongguocr.synth.atlas import Atlas
 from tongguocr.synth.gpu import GlyphAtlas, render_batch
 from tongguocr.synth.gpu.conditions import Conditions
+from tongguocr.synth.gpu.lines import LineStore
 from tongguocr.synth.gpu.warp import seen_at, target
-from tongguocr.synth.real_blocks import LineStore
 from tongguocr.synth.real_ink import Lines
 from tongguocr.train.detector.pictures import make_scenes
 from tongguocr.train.detector.real_pages import RealPage
