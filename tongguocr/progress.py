@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from shutil import get_terminal_size
 from time import monotonic
 from typing import TypeVar
 
 T = TypeVar("T")
 
-FORMAT = "pages |{bar:30}| {n_fmt} of {total_fmt}{postfix}, {remaining} left"
+FORMAT = "pages |{bar:30}| {n_fmt}/{total_fmt}{postfix}, {remaining} left"
 
 
 class PageBar:
@@ -19,13 +20,16 @@ class PageBar:
     def __init__(self, total: int, shown: bool = True) -> None:
         from tqdm import tqdm
 
+        size = get_terminal_size()
         # Pages may take minutes: the rate must not be forgotten between two of them, hence no smoothing.
         self.bar = tqdm(
             total=total,
             file=sys.stderr,
             disable=not shown or not sys.stderr.isatty(),
             leave=False,
-            dynamic_ncols=True,
+            # A terminal may say that it has no columns and rows at all; this asks further.
+            ncols=size.columns,
+            nrows=size.lines,
             smoothing=0,
             bar_format=FORMAT,
         )
