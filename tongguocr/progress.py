@@ -31,6 +31,7 @@ class PageBar:
             ncols=size.columns,
             nrows=size.lines,
             smoothing=0,
+            mininterval=0,
             bar_format=FORMAT,
         )
         self.total, self.start = total, monotonic()
