@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,6 +26,8 @@ from tongguocr.train.feed import Data, load_data
 from tongguocr.train.gather import gather_data
 from tongguocr.train.stage import find_stage
 from tongguocr.train.team import Team
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 CHARS = "天地玄黃宇宙洪荒日月盈昃"
 STAGE = """
@@ -64,14 +65,6 @@ vision_feed_forward = 64
 rows = 64
 tied = true
 """
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from glm_models import make_foundation, write_model
 from labelled_pages import CHARS, write_pages
 from PIL import Image
@@ -20,6 +18,8 @@ from tongguocr.evaluate.text import METRICS
 from tongguocr.glm.ablate import read_grid
 from tongguocr.glm.foundation import load_foundation, save_foundation
 from tongguocr.tokens.codec import split_target
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 STAGE = """
 [run]
@@ -39,14 +39,6 @@ augment = false
 checkpointing = false
 saved = "float32"
 """
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,6 +35,8 @@ from tongguocr.train.labelled import LabelledPage, read_pages
 from tongguocr.train.pages import PageRecipe
 from tongguocr.train.stage import FULL_STAGES, find_stage
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 CPU = torch.device("cpu")
 STAGE = """
 [run]
@@ -57,14 +58,6 @@ batch_tokens = 300
 checkpointing = false
 saved = "float32"
 """
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -53,6 +52,8 @@ from tongguocr.train.run import Run
 from tongguocr.train.stage import SHIPPED_STAGES, find_stage, load_page_stage
 from tongguocr.train.team import Team, pick_device
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 CODEC = Codec(tuple(CHARS))
 SIZE = ModelSize(
     len(CODEC), width=64, heads=2, encoder_layers=1, decoder_layers=2, feed_forward=64, stem=(16, 32)
@@ -72,14 +73,6 @@ compile = false
 [pages]
 batch_pixels = 60_000
 """
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")
