@@ -10,10 +10,10 @@ import sys
 from collections.abc import Sequence
 
 from tongguocr import __version__
-from tongguocr.commands import full_size, layout, making, measuring, reading, training
+from tongguocr.commands import full_size, layout, making, measuring, reading, serving, training
 from tongguocr.errors import InputError
 
-GROUPS = (reading, layout, making, measuring, training, full_size)
+GROUPS = (reading, serving, layout, making, measuring, training, full_size)
 
 
 def make_parser() -> argparse.ArgumentParser:

@@ -4,6 +4,7 @@ Each module has an `add` that tells the parser its commands. A command's work is
 starting the program stays quick; it returns its exit code, or nothing for success.
 
 reading    read
+serving    serve
 layout     lines, blocks
 measuring  eval, compare
 making     vocab, synth

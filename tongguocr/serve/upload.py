@@ -1,0 +1,178 @@
+"""A request's bytes -> a picture, its lines if they are known, and what is wanted of it.
+
+A form (multipart/form-data) has the picture as `image` or `file`, lines in our JSON as `lines`, and options
+as fields; any other body is the picture itself, with options behind the address. Sizes are bounded while the
+bytes come in, pixels before they are unpacked.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass, field
+from io import BytesIO
+from pathlib import Path, PurePosixPath
+from typing import get_args
+
+from fastapi import Request
+from PIL import Image
+from python_multipart.exceptions import FormParserError
+from starlette.datastructures import FormData, UploadFile
+from starlette.formparsers import MultiPartException, MultiPartParser
+
+from tongguocr.errors import InputError
+from tongguocr.formats import FORMATS, Style
+from tongguocr.formats.page_json import parse_json
+from tongguocr.layout import Writing
+from tongguocr.page import Page, Pixels
+from tongguocr.serve.turns import Bounds, StatusError
+from tongguocr.sources.images import FORMATS as PICTURES
+from tongguocr.sources.images import decode_image
+
+SHORT_NAMES = {"txt": "text", "md": "markdown", "csv": "doubts"}
+OPTIONS = ("format", "notes", "flow", "script", "direction")
+DIRECTIONS: tuple[Writing, ...] = get_args(Writing)
+NAMELESS = "page"
+LONGEST_NAME = 60
+"""Characters: no more than a file system takes, whatever they are."""
+DRAINED = 4
+"""A body of up to so many times the bound is read to its end, unkept: some clients listen only then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """In which form a page is wanted."""
+
+    format: str = "json"
+    style: Style = field(default_factory=Style)
+    direction: Writing | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """One page to be read."""
+
+    name: str
+    image: bytes
+    lines: bytes | None
+    wish: Wish
+
+    def page(self, bounds: Bounds) -> Page:
+        pixels = load_picture(self.image, self.name, bounds)
+        return Page(self.name, pixels.shape[1], pixels.shape[0], pixels=pixels)
+
+    def known(self, bounds: Bounds) -> Page | None:
+        """The page as the client knows it already: its lines."""
+        if self.lines is None:
+            return None
+        page = parse_json(self.lines, Path("lines"))
+        if len(page.lines) > bounds.lines:
+            raise StatusError(
+                422, f"lines: {len(page.lines)} are more than the {bounds.lines} that are read."
+            )
+        return page
+
+
+async def receive(request: Request, bounds: Bounds) -> AsyncGenerator[bytes, None]:
+    """The body, piece by piece, as long as it is within bounds."""
+    length = request.headers.get("content-length", "")
+    refusal = StatusError(413, f"The request is larger than {bounds.body / 1e6:g} MB.")
+    if length.isdecimal() and int(length) > DRAINED * bounds.body:
+        raise refusal
+    total = 0
+    async for piece in request.stream():
+        total += len(piece)
+        if total > DRAINED * bounds.body:
+            break
+        if total <= bounds.body:
+            yield piece
+    if total > bounds.body:
+        raise refusal
+
+
+async def receive_body(request: Request, bounds: Bounds) -> bytes:
+    return b"".join([piece async for piece in receive(request, bounds)])
+
+
+async def receive_upload(request: Request, bounds: Bounds) -> Upload:
+    """One page and what is wanted of it, from a form or a bare picture."""
+    options = dict(request.query_params)
+    if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
+        name = clean_name(options.pop("name", ""))
+        return Upload(name, await receive_body(request, bounds), None, parse_wish(options))
+    limits = {"max_files": 2, "max_fields": 2 + len(OPTIONS), "max_part_size": bounds.body}
+    try:
+        form = await MultiPartParser(request.headers, receive(request, bounds), **limits).parse()
+    except (MultiPartException, FormParserError) as error:
+        said = getattr(error, "message", "") or str(error)
+        raise InputError(f"The form cannot be read ({said.rstrip('.')}).") from None
+    try:
+        return await _from_form(form, options)
+    finally:
+        await form.close()
+
+
+async def _from_form(form: FormData, options: dict[str, str]) -> Upload:
+    picture = form.get("image", form.get("file"))
+    lines = form.get("lines")
+    options |= {
+        name: value
+        for name, value in form.multi_items()
+        if isinstance(value, str) and name not in ("image", "file", "lines")
+    }
+    if not isinstance(picture, UploadFile):
+        raise InputError("The form has no file named image (or file).")
+    known = lines.encode() if isinstance(lines, str) else await lines.read() if lines is not None else None
+    return Upload(clean_name(picture.filename or ""), await picture.read(), known, parse_wish(options))
+
+
+def clean_name(written: str) -> str:
+    """A file's name as a client gives it, without folders and whatever does not print."""
+    name = PurePosixPath(written.replace("\\", "/")).name
+    printed = "".join(char for char in name if char.isprintable())[-LONGEST_NAME:]
+    return printed if printed.strip(". ") else NAMELESS
+
+
+def parse_wish(options: Mapping[str, str]) -> Wish:
+    for name in options:
+        if name not in OPTIONS:
+            raise InputError(f"There is no option {name[:40]!r}; take one of {', '.join(OPTIONS)}.")
+    format = options.get("format", "json")
+    format = SHORT_NAMES.get(format, format)
+    if format not in FORMATS:
+        raise InputError(f"There is no format {format[:40]!r}; take one of {', '.join(FORMATS)}.")
+    flow = options.get("flow", "false").lower()
+    if flow not in ("true", "false", "1", "0"):
+        raise InputError(f"flow: {flow[:40]!r} is neither true nor false.")
+    direction = next((name for name in DIRECTIONS if name == options.get("direction")), None)
+    if direction is None and "direction" in options:
+        raise InputError(f"direction: {options['direction'][:40]!r} is not one of {', '.join(DIRECTIONS)}.")
+    style = Style(options.get("notes"), flow in ("true", "1"), options.get("script", "keep"))  # type: ignore[arg-type]
+    return Wish(format, style, direction)
+
+
+def load_picture(data: bytes, name: str, bounds: Bounds) -> Pixels:
+    """The pixels of an image file, no more of them than the bounds allow."""
+    if not data:
+        raise InputError(f"{name}: the picture is empty.")
+    wide, high = _size(data)
+    if wide * high > bounds.pixels:
+        raise StatusError(
+            422,
+            f"{name}: the image is {wide} x {high} pixels, more than the"
+            f" {bounds.pixels / 1e6:g} megapixels that are read.",
+        )
+    return decode_image(data, name)
+
+
+def _size(data: bytes) -> tuple[int, int]:
+    """Width and height by the header; nothing where it cannot be read, since decoding tells why."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with Image.open(BytesIO(data), formats=PICTURES) as image:
+                return image.size
+    except Image.DecompressionBombError:
+        return 1_000_000, 1_000_000
+    except Exception:  # Pillow's parsers raise whatever junk leads them to.
+        return 0, 0
