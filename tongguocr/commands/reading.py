@@ -220,12 +220,17 @@ def _spread(args: argparse.Namespace) -> tuple[Callable[[], ReadPage], Cluster]:
     from functools import partial
 
     from tongguocr.errors import need
-    from tongguocr.jobs.cluster import Cluster, open_finder, open_line_reader
+    from tongguocr.jobs.actor import open_finder, open_line_reader
+    from tongguocr.jobs.cluster import Cluster
     from tongguocr.pipeline import open_reader
 
     need("Reading on a Ray cluster", "ray", "ray", "pyarrow")
     if args.ray not in ("auto", "local") and ":" not in args.ray:
-        raise InputError(f"--ray {args.ray}: auto, HOST:PORT or ray://HOST:PORT is an address of a cluster.")
+        raise InputError(f"--ray {args.ray}: an address of a cluster is auto or HOST:PORT.")
+    if "://" in args.ray:
+        raise InputError(
+            f"--ray {args.ray}: Ray Data does not work from outside; use --ray auto on one of its machines."
+        )
     threads = args.threads or 1
     setup = _setup(args, threads)
     apart = bool(args.gpus_each) or "server" in (args.engine, args.second)

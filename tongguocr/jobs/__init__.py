@@ -6,6 +6,8 @@ pool      processes that work; one that dies or hangs costs one page
 claims    who reads which page, for processes and machines that share a folder
 results   files that come whole into place; the table of failures
 show      the job on a terminal: a bar, what failed, a summary
+cluster   the same job with its processes on a Ray cluster
+actor     what works there
 """
 
 from tongguocr.jobs.listing import Listed, list_pages

@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from tongguocr.errors import InputError
 from tongguocr.files import make_folder
@@ -32,6 +32,9 @@ from tongguocr.jobs.results import (
 )
 from tongguocr.page import Page
 from tongguocr.sources import SourcePage
+
+if TYPE_CHECKING:
+    from tongguocr.jobs.cluster import Cluster, ClusterPool
 
 ReadPage: TypeAlias = Callable[[Page, str], Page]
 """A page with pixels, and its name in; the same with lines and text out."""
@@ -54,6 +57,8 @@ class Job:
     style: Style = field(default_factory=Style)
     again: bool = False
     """Remove what these pages have in these formats, and do everything anew."""
+    cluster: Cluster | None = None
+    """Where the working processes are, if not here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +80,8 @@ class Task:
     paths: tuple[Path, ...]
     unfinished: Path
     style: Style
+    loaded: Page | None = None
+    """The page as another process loaded it, if one did."""
 
 
 def run_job(
@@ -89,7 +96,7 @@ def run_job(
     that could not be opened, with the reason: they count as pages that failed.
     """
     make_folder(job.out)
-    with Claims(job.out) as claims, Pool(partial(_worker, prepare), job.workers, job.time_limit) as pool:
+    with Claims(job.out) as claims, _open_pool(prepare, job) as pool:
         if job.again:
             _remove_results(pages, job, claims)
         if claims.alone:
@@ -100,6 +107,14 @@ def run_job(
             yield from _Run(job, claims, pool).outcomes(pages)
         finally:
             write_failures(claims.failures(), job.out)
+
+
+def _open_pool(prepare: Callable[[], ReadPage], job: Job) -> Pool[Task, Outcome] | ClusterPool:
+    if job.cluster is None:
+        return Pool(partial(_worker, prepare), job.workers, job.time_limit)
+    from tongguocr.jobs.cluster import ClusterPool
+
+    return ClusterPool(prepare, job, job.cluster)
 
 
 def _remove_results(pages: Sequence[SourcePage], job: Job, claims: Claims) -> None:
@@ -113,7 +128,7 @@ def _remove_results(pages: Sequence[SourcePage], job: Job, claims: Claims) -> No
 class _Run:
     """One process's way through the pages."""
 
-    def __init__(self, job: Job, claims: Claims, pool: Pool[Task, Outcome]) -> None:
+    def __init__(self, job: Job, claims: Claims, pool: Pool[Task, Outcome] | ClusterPool) -> None:
         self.job, self.claims, self.pool = job, claims, pool
         self.settled: deque[Outcome] = deque()
         self.taken: deque[SourcePage] = deque()
@@ -192,23 +207,32 @@ def _fail(claims: Claims, name: str, file: str, reason: str) -> Outcome:
 
 
 def _worker(prepare: Callable[[], ReadPage]) -> Callable[[Task], Outcome]:
-    return partial(_do, prepare())
+    return partial(do_page, prepare())
 
 
-def _do(read: ReadPage, task: Task) -> Outcome:
+def do_page(read: ReadPage, task: Task) -> Outcome:
     """Load, read and write one page, in a working process."""
     page = task.page
     try:
-        result = read(load_page(page), page.name)
+        result = read(task.loaded or load_page(page), page.name)
         write_results(result, task.paths, task.unfinished, task.style)
-    except InputError as error:
-        return Outcome(page.name, "failed", str(error))
-    except MemoryError:
-        return Outcome(page.name, "failed", f"{page.file}: page {page.name} does not fit into memory.")
     except Exception as error:
-        # A fault of ours on one page must not cost the others; it is named as what it is.
-        return Outcome(page.name, "failed", f"{page.file}: {type(error).__name__}: {error}")
-    return Outcome(page.name, "read", characters=sum(len(line.text) for line in result.lines))
+        return failed_by(error, page)
+    return Outcome(page.name, "read", characters=count_characters(result))
+
+
+def count_characters(page: Page) -> int:
+    return sum(len(line.text) for line in page.lines)
+
+
+def failed_by(error: Exception, page: SourcePage) -> Outcome:
+    """What went wrong with a page, as one sentence."""
+    if isinstance(error, InputError):
+        return Outcome(page.name, "failed", str(error))
+    if isinstance(error, MemoryError):
+        return Outcome(page.name, "failed", f"{page.file}: page {page.name} does not fit into memory.")
+    # A fault of ours on one page must not cost the others; it is named as what it is.
+    return Outcome(page.name, "failed", f"{page.file}: {type(error).__name__}: {error}")
 
 
 def load_page(page: SourcePage) -> Page:
