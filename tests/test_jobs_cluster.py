@@ -184,6 +184,27 @@ def test_every_task_is_told_once(data: st.DataObject) -> None:
     assert lost == {f"p{k}" for k in range(4)} - {f"p{k}" for k in numbers}
 
 
+class Faithful(Played):
+    """A cluster that reads everything, and keeps count of what it was given at a time."""
+
+    def _rows(self, wave: Sequence[Task]) -> Iterator[Row]:
+        self.rows = [*self.rows, played(len(wave))]
+        yield from (played(number) for number in reversed(range(len(wave))))
+
+
+def test_pages_go_out_in_waves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tongguocr.jobs.cluster.WAVE", 3)
+    tasks = [Task(SourcePage(f"p{k}", f"p{k}.png", 1, np.empty), (), Path(), Style()) for k in range(7)]
+    claimed: list[str] = []
+    pool = Faithful([])
+    told = pool.run(claimed.append(task.page.name) or task for task in tasks)  # type: ignore[func-returns-value]
+    assert next(told)[0] == tasks[2] and claimed == ["p0", "p1", "p2"], (
+        "no more is claimed than is handed out"
+    )
+    assert [task.page.name for task, _ in told] == ["p1", "p0", "p5", "p4", "p3", "p6"]
+    assert [row["number"] for row in pool.rows] == [3, 3, 1]
+
+
 def test_a_refusal_ends_the_job() -> None:
     task = Task(SourcePage("p", "p.png", 1, np.empty), (), Path(), Style())
     with pytest.raises(InputError, match="no weights"):

@@ -41,7 +41,7 @@ class Bounds:
     upload_seconds: float = 60.0
     seconds: float = 300.0
     """For one request, from its first byte to the answer, waiting included."""
-    grace: float = 10.0
+    grace: float = 30.0
     """Seconds for what is being read when the server is told to end."""
 
 
