@@ -38,7 +38,7 @@ from tongguocr.geometry import Box, area, centre, intersection, union
 from tongguocr.layout.detect import DETECTORS, LineDetector, find_lines, open_detector
 from tongguocr.layout.notes import find_columns
 from tongguocr.layout.peaks import Floats
-from tongguocr.page import Line, Page, Pixels
+from tongguocr.page import Line, Page, Pixels, bare_page
 from tongguocr.train.detector.judge import match_centres
 from tongguocr.train.detector.real_pages import is_held_out, read_char_pages
 
@@ -172,7 +172,7 @@ def _run(task: Task) -> dict[str, Score]:
     if task.chars:
         pages = [p for p in read_char_pages(task.folder) if task.every_page or is_held_out(p.name)]
         for real in pages:
-            page = Page(real.name, real.pixels.shape[1], real.pixels.shape[0], pixels=real.pixels)
+            page = bare_page(real.name, real.pixels)
             found, seconds = _timed(page, detector, warm=not scores)
             scores[real.name] = score_chars(real.boxes, found, seconds)
     else:

@@ -25,7 +25,7 @@ from tongguocr.glm.lesson import PageLesson, grids_of
 from tongguocr.glm.manner import Manner, read_manner
 from tongguocr.glm.network import GlmNetwork
 from tongguocr.glm.processor import Vision, patch_pictures
-from tongguocr.glm.samples import GlmMaker, GlmSettings, fill_batches, make_glm_samples, stack_glm
+from tongguocr.glm.samples import GlmMaker, GlmSettings, make_glm_batches, make_glm_samples, stack_glm
 from tongguocr.glm.stage import load_glm_stage
 from tongguocr.glm.train import find_glm_start, train_glm_pages
 from tongguocr.pipeline import read_lines
@@ -204,7 +204,7 @@ def test_batches_hold_what_fits(root: Path) -> None:
     maker = GlmMaker(pages, PageRecipe("page", longest_side=128), GlmSettings(), wording, Vision(), 1)
     samples = [s for number in range(len(pages.train)) for s in maker.make("train", number, 0)[0]]
     for tokens in (1, 100, 10_000):
-        batches = fill_batches(samples, tokens, np.random.default_rng(0))
+        batches = make_glm_batches(samples, tokens, np.random.default_rng(0))
         assert sorted(id(s) for b in batches for s in b) == sorted(map(id, samples))
         assert all(len(b) == 1 or len(b) * max(s.tokens for s in b) <= tokens for b in batches)
     first, other = (maker.make("train", 0, epoch)[0][0].picture for epoch in (0, 1))

@@ -37,14 +37,14 @@ from tongguocr.cli import main
 from tongguocr.errors import InputError
 from tongguocr.formats import Style, write_page
 from tongguocr.jobs import FAILED, Job, run_job
-from tongguocr.jobs.actor import Row, Step, Worker, finder, open_finder, open_line_reader, reader
+from tongguocr.jobs.actor import Row, Step, Worker, finder, open_line_reader, reader
 from tongguocr.jobs.claims import FOLDER
 from tongguocr.jobs.cluster import Cluster, ClusterPool, own_cpus, plan
 from tongguocr.jobs.pool import Lost
 from tongguocr.jobs.results import result_paths
 from tongguocr.jobs.run import Task
 from tongguocr.page import Line, Page
-from tongguocr.pipeline import Setup, open_reader
+from tongguocr.pipeline import Setup, open_finder, open_reader
 from tongguocr.sources import SourcePage
 
 needs_ray = pytest.mark.skipif(find_spec("ray") is None or os.name != "posix", reason="needs Ray")

@@ -63,14 +63,12 @@ def read_all(
 
 
 def _load(image: str | Path | Pixels) -> Page:
-    from tongguocr.page import Page
+    from tongguocr.page import bare_page
     from tongguocr.sources import load_pixels
 
     if isinstance(image, str | Path):
-        name, pixels = Path(image).name, load_pixels(Path(image))
-    else:
-        name, pixels = "", image
-    return Page(name, pixels.shape[1], pixels.shape[0], pixels=pixels)
+        return bare_page(Path(image).name, load_pixels(Path(image)))
+    return bare_page("", image)
 
 
 @lru_cache(maxsize=4)

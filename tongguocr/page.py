@@ -110,6 +110,11 @@ class Crop:
         return (box[0] + dx, box[1] + dy, box[2] + dx, box[3] + dy)
 
 
+def bare_page(image: str, pixels: Pixels) -> Page:
+    """A page of which nothing is known yet but its pixels."""
+    return Page(image, pixels.shape[1], pixels.shape[0], pixels=pixels)
+
+
 def guess_direction(box: Box, text: str = "") -> Direction:
     """The direction of a line whose source does not say: its long side; upright where there is none.
 

@@ -76,12 +76,16 @@ def read_lines(
 
 def open_reader(setup: Setup) -> Callable[[Page, str], Page]:
     """Load the models once: what comes back reads page after page, each with its name."""
+    find, engine = open_finder(setup), open_engines(setup)
+    return lambda page, name: read_page_image(page, lambda bare: find(bare, name), engine)
+
+
+def open_finder(setup: Setup) -> Callable[[Page, str], Page]:
+    """What gives pages, each with its name, their lines."""
     if (folder := setup.lines) is not None and folder.is_dir():
-        engine = open_engines(setup)
-        return lambda page, name: read_page_image(page, line_finder(lines_file(folder, name)), engine)
+        return lambda page, name: line_finder(lines_file(folder, name))(page)
     find = line_finder(setup.lines, setup.detector, setup.direction, setup.detector_weights, setup.threads)
-    engine = open_engines(setup)
-    return lambda page, name: read_page_image(page, find, engine)
+    return lambda page, name: find(page)
 
 
 def open_engines(setup: Setup) -> Engine:

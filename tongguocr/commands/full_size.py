@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tongguocr.commands import Subparsers
-from tongguocr.errors import InputError, MissingExtraError
+from tongguocr.errors import InputError, need
 
 if TYPE_CHECKING:
     import torch
@@ -44,9 +43,7 @@ def add(commands: Subparsers) -> None:
 
 
 def _need(what: str) -> None:
-    for package in ("torch", "transformers", "tokenizers"):
-        if find_spec(package) is None:
-            raise MissingExtraError(what, "glm")
+    need(what, "glm", "torch", "transformers", "tokenizers")
 
 
 def _expand(args: argparse.Namespace) -> None:

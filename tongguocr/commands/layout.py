@@ -37,11 +37,10 @@ def _lines(args: argparse.Namespace) -> None:
     from tongguocr.formats import write_page
     from tongguocr.formats.picture import draw_lines, save_picture
     from tongguocr.layout.detect import find_lines, open_detector
-    from tongguocr.page import Page
+    from tongguocr.page import bare_page
     from tongguocr.sources import load_pixels
 
-    pixels = load_pixels(args.image)
-    page = Page(args.image.name, pixels.shape[1], pixels.shape[0], pixels=pixels)
+    page = bare_page(args.image.name, load_pixels(args.image))
     found = find_lines(page, open_detector(args.detector, args.weights), args.direction)
     write_page(found, args.output)
     if args.picture:

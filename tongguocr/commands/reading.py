@@ -220,9 +220,9 @@ def _spread(args: argparse.Namespace) -> tuple[Callable[[], ReadPage], Cluster]:
     from functools import partial
 
     from tongguocr.errors import need
-    from tongguocr.jobs.actor import open_finder, open_line_reader
+    from tongguocr.jobs.actor import open_line_reader
     from tongguocr.jobs.cluster import Cluster
-    from tongguocr.pipeline import open_reader
+    from tongguocr.pipeline import open_finder, open_reader
 
     need("Reading on a Ray cluster", "ray", "ray", "pyarrow")
     if args.ray not in ("auto", "local") and ":" not in args.ray:

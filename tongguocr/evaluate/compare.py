@@ -19,7 +19,7 @@ from tongguocr.evaluate.protocols import PROTOCOLS, PageScore, check, score_line
 from tongguocr.evaluate.report import Summary, summarise
 from tongguocr.formats import read_page
 from tongguocr.geometry import area
-from tongguocr.page import Page, Pixels
+from tongguocr.page import Page, Pixels, bare_page
 from tongguocr.recognise import ENGINES, SHIPPED, open_engine
 from tongguocr.sources import IMAGE_SUFFIXES, load_pixels
 
@@ -196,8 +196,7 @@ def _measure(leaves: Iterable[Leaf], reader: Reader, comparing: Comparing) -> Su
 
 def _load(leaf: Leaf, given_lines: bool) -> tuple[Page, list[str]]:
     """The page to read, without any text, and the text of its reference."""
-    pixels, known = load_pixels(leaf.image), read_page(leaf.reference)
-    page = Page(leaf.image.name, pixels.shape[1], pixels.shape[0], pixels=pixels)
+    page, known = bare_page(leaf.image.name, load_pixels(leaf.image)), read_page(leaf.reference)
     wanted = [line.text for line in known.lines]
     if not given_lines:
         return page, wanted

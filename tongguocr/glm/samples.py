@@ -24,7 +24,7 @@ from tongguocr.page import Line, Pixels
 from tongguocr.recognise.engine import BlockInput
 from tongguocr.tokens.codec import build_target, target_text
 from tongguocr.train.labelled import Labelled, LabelledPage
-from tongguocr.train.page_feed import Made
+from tongguocr.train.page_feed import Made, fill_batches
 from tongguocr.train.pages import LeftOut, PageRecipe, cut, relight, with_pixels
 
 BLANK = 20
@@ -182,19 +182,16 @@ def stack_glm(samples: Sequence[GlmSample], wording: Wording, vision: Vision) ->
     return GlmBatch(ids, places, answer, tuple(torch.from_numpy(s.picture.copy()) for s in samples))
 
 
-def fill_batches(
+def make_glm_batches(
     samples: Sequence[GlmSample], tokens: int, dice: np.random.Generator | None
 ) -> list[list[GlmSample]]:
     """Samples of about one length together; the batches in any order, if there are dice."""
-    mixed = dice.permutation(len(samples)).tolist() if dice is not None else range(len(samples))
-    batches: list[list[GlmSample]] = []
-    for sample in sorted((samples[k] for k in mixed), key=lambda s: (s.tokens, s.picture.shape)):
-        if not batches or (len(batches[-1]) + 1) * sample.tokens > tokens:
-            batches.append([])
-        batches[-1].append(sample)
-    if dice is not None:
-        dice.shuffle(batches)
-    return batches
+    return fill_batches(
+        samples,
+        lambda s: (s.tokens, s.picture.shape),
+        lambda batch, s: (len(batch) + 1) * s.tokens <= tokens,
+        dice,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +214,7 @@ class GlmMaker:
     def batches(
         self, samples: Sequence[GlmSample], dice: np.random.Generator | None
     ) -> list[list[GlmSample]]:
-        return fill_batches(samples, self.settings.batch_tokens, dice)
+        return make_glm_batches(samples, self.settings.batch_tokens, dice)
 
     def stack(self, samples: Sequence[GlmSample]) -> Any:
         return stack_glm(samples, self.wording, self.vision)

@@ -9,7 +9,6 @@ done.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import pickle
 import secrets
@@ -25,11 +24,12 @@ from typing import Any, TypeAlias
 
 from tongguocr.errors import InputError
 from tongguocr.files import make_folder, write_bytes
+from tongguocr.jobs.claims import short_name
 from tongguocr.jobs.pool import Lost, Pool
 from tongguocr.jobs.results import missing
 from tongguocr.jobs.run import Outcome, ReadPage, Task, count_characters, do_page, failed_by, load_page
 from tongguocr.page import Page
-from tongguocr.pipeline import Setup, line_finder, lines_file, open_engines, read_lines
+from tongguocr.pipeline import Setup, open_engines, read_lines
 
 Row: TypeAlias = dict[str, Any]
 """A task on its way through the cluster; with a state, it is settled."""
@@ -38,14 +38,6 @@ Step: TypeAlias = Callable[[], Callable[[Task], Task | Outcome]]
 
 TRIES = 2
 """A page whose process ended is tried again: where others work too, it may have been their fault."""
-
-
-def open_finder(setup: Setup) -> ReadPage:
-    """The first half of reading: a page's lines."""
-    if (folder := setup.lines) is not None and folder.is_dir():
-        return lambda page, name: line_finder(lines_file(folder, name))(page)
-    find = line_finder(setup.lines, setup.detector, setup.direction, setup.detector_weights, setup.threads)
-    return lambda page, name: find(page)
 
 
 def open_line_reader(setup: Setup) -> ReadPage:
@@ -147,7 +139,7 @@ def _read(read: ReadPage, task: Task) -> Outcome:
 
 def note_path(name: str, unfinished: Path) -> Path:
     """Where the number of a page's characters stands until the leading process has heard it."""
-    return unfinished / f"{hashlib.sha256(name.encode(errors='surrogatepass')).hexdigest()[:24]}.characters"
+    return unfinished / f"{short_name(name)}.characters"
 
 
 def _noted(note: Path) -> int:

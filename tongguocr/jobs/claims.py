@@ -122,10 +122,7 @@ class Claims:
         return sorted((failure for failure in found if failure), key=lambda failure: failure.page)
 
     def _path(self, name: str, suffix: str) -> Path:
-        # Not the name itself: with a suffix it may be too long, and some systems take A for a.
-        return (
-            self.folder / f"{hashlib.sha256(name.encode(errors='surrogatepass')).hexdigest()[:24]}.{suffix}"
-        )
+        return self.folder / f"{short_name(name)}.{suffix}"
 
     def _register(self) -> None:
         for attempt in range(10):
@@ -193,6 +190,11 @@ class Claims:
             os.utime(self.alive)
             self._clock = self.alive.stat().st_mtime
         return self._clock
+
+
+def short_name(page: str) -> str:
+    """For files about a page. Its own name may be too long with a suffix, and some systems take A for a."""
+    return hashlib.sha256(page.encode(errors="surrogatepass")).hexdigest()[:24]
 
 
 def _read_failure(path: Path) -> Failure | None:

@@ -30,7 +30,7 @@ from tongguocr.jobs.results import (
     write_failures,
     write_results,
 )
-from tongguocr.page import Page
+from tongguocr.page import Page, bare_page
 from tongguocr.sources import SourcePage
 
 if TYPE_CHECKING:
@@ -237,5 +237,4 @@ def failed_by(error: Exception, page: SourcePage) -> Outcome:
 
 def load_page(page: SourcePage) -> Page:
     """The page with its pixels, named after its file."""
-    pixels = page.load()
-    return Page(Path(page.file).name, pixels.shape[1], pixels.shape[0], pixels=pixels)
+    return bare_page(Path(page.file).name, page.load())

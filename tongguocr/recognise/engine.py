@@ -7,7 +7,7 @@ none of the lines is kept beside them as surplus. `fill_page` writes readings in
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol, TypeAlias
 
@@ -80,6 +80,21 @@ class Engine(Protocol):
     """Anything that reads blocks. What it says of a block must not depend on the others in the batch."""
 
     def read(self, blocks: Sequence[BlockInput]) -> list[BlockReading]: ...
+
+
+def batch_up(order: Iterable[int], places: Sequence[int], rows: int, most: int) -> Iterator[list[int]]:
+    """Numbers of blocks in batches of at most so many, and of so many places when all are padded to the last.
+
+    `order` goes by rising `places`, so that those of similar size go together.
+    """
+    batch: list[int] = []
+    for k in order:
+        if batch and (len(batch) == rows or (len(batch) + 1) * places[k] > most):
+            yield batch
+            batch = []
+        batch.append(k)
+    if batch:
+        yield batch
 
 
 def make_inputs(

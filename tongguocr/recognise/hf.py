@@ -16,9 +16,9 @@ import numpy as np
 
 from tongguocr.errors import InputError, MissingExtraError
 from tongguocr.page import Char, Pixels
-from tongguocr.recognise.engine import BlockInput, BlockReading, LineReading, Stop
+from tongguocr.recognise.engine import BlockInput, BlockReading, LineReading, Stop, batch_up
 from tongguocr.recognise.guard import Limits, character_cap, find_loop
-from tongguocr.recognise.prepare import Scaling
+from tongguocr.recognise.prepare import Scaling, contrast
 from tongguocr.recognise.spread import spread_lines
 from tongguocr.tokens.codec import DecodedChar
 
@@ -128,20 +128,10 @@ class HfEngine:
         """Numbers of the blocks that go together: similar ones, as many as fit."""
         side = self.vision.patch * 2
         size = [picture.shape[0] * picture.shape[1] // side**2 for picture in pictures]
-        order = [k for k, block in enumerate(blocks) if block.lines and not self._is_blank(pictures[k])]
-        batch: list[int] = []
-        for k in sorted(order, key=lambda k: (size[k], pictures[k].shape)):
-            full = len(batch) == self.reading.rows or (len(batch) + 1) * size[k] > self.reading.image_tokens
-            if batch and full:
-                yield batch
-                batch = []
-            batch.append(k)
-        if batch:
-            yield batch
-
-    def _is_blank(self, picture: Pixels) -> bool:
-        dark, bright = np.percentile(picture, (0.1, 99.9))
-        return bool(bright - dark < self.reading.blank)
+        blank = self.reading.blank
+        seen = [k for k, b in enumerate(blocks) if b.lines and contrast(pictures[k]) >= blank]
+        order = sorted(seen, key=lambda k: (size[k], pictures[k].shape))
+        return batch_up(order, size, self.reading.rows, self.reading.image_tokens)
 
     def _read_batch(
         self, numbers: list[int], blocks: Sequence[BlockInput], pictures: Sequence[Pixels]

@@ -23,7 +23,7 @@ from tongguocr.errors import InputError
 from tongguocr.geometry import Box, Point, centre, height, width
 from tongguocr.page import Char, Line
 from tongguocr.recognise.assign import assign_lines, thickness
-from tongguocr.recognise.engine import BlockInput, BlockReading, LineReading, Stop, lines_on_page
+from tongguocr.recognise.engine import BlockInput, BlockReading, LineReading, Stop, batch_up, lines_on_page
 from tongguocr.recognise.guard import Limits, Watch, character_cap
 from tongguocr.recognise.locate import find_peak
 from tongguocr.recognise.prepare import Prepared, Scaling, prepare
@@ -115,15 +115,7 @@ class OnnxEngine:
         """Numbers of the blocks that go together; blank ones are not read at all."""
         places = [picture.picture.size // self.weights.stride**2 for picture in prepared]
         order = sorted((k for k, p in enumerate(prepared) if not p.blank), key=places.__getitem__)
-        batch: list[int] = []
-        for k in order:
-            full = len(batch) == self.reading.rows or (len(batch) + 1) * places[k] > self.reading.places
-            if batch and full:
-                yield batch
-                batch = []
-            batch.append(k)
-        if batch:
-            yield batch
+        return batch_up(order, places, self.reading.rows, self.reading.places)
 
     def look(self, prepared: Prepared) -> Sight:
         """Encode one picture."""

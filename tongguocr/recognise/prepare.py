@@ -8,6 +8,7 @@ block uses the full resolution available.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +58,12 @@ class Prepared:
         return (at[0] / self.scale[0] + self.origin[0], at[1] / self.scale[1] + self.origin[1])
 
 
+def contrast(picture: NDArray[Any]) -> float:
+    """How far its darkest and brightest parts are apart, specks left out: little where there is no ink."""
+    dark, bright = np.percentile(picture, (0.1, 99.9))
+    return float(bright - dark)
+
+
 def prepare(block: BlockInput, scaling: Scaling = Scaling()) -> Prepared:
     """The block's region, grey and scaled."""
     crop = block.crop
@@ -70,13 +77,12 @@ def prepare(block: BlockInput, scaling: Scaling = Scaling()) -> Prepared:
     paper = to_grey(np.array(crop.background, np.uint8).reshape(1, 1, -1))[0, 0] / 255
     picture = np.full((_round_up(high, scaling), _round_up(wide, scaling)), paper, np.float32)
     picture[:high, :wide] = small
-    dark, bright = np.percentile(small, (0.1, 99.9))
     return Prepared(
         picture,
         (wide / grey.shape[1], high / grey.shape[0]),
         crop.to_page((x0, y0, x1, y1))[:2],
         max(size * scale, 1.0),
-        bool(bright - dark < scaling.blank),
+        contrast(small) < scaling.blank,
     )
 
 

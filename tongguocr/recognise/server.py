@@ -13,15 +13,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
-import numpy as np
-
 from tongguocr.errors import InputError
 from tongguocr.page import Char, Line, Pixels
 from tongguocr.recognise.answer import Answer, NonsenseError
 from tongguocr.recognise.chat import Chat, ChatClient
 from tongguocr.recognise.engine import BlockInput, BlockReading, LineReading, Stop
 from tongguocr.recognise.guard import LINE_END, Limits, character_cap, find_loop
-from tongguocr.recognise.prepare import Scaling, to_grey
+from tongguocr.recognise.prepare import Scaling, contrast, to_grey
 from tongguocr.recognise.spread import Spreading, spread_lines
 
 
@@ -85,8 +83,7 @@ class ServerEngine:
         return round(self.serving.tokens * characters) + self.serving.more_tokens
 
     def _is_blank(self, block: BlockInput) -> bool:
-        dark, bright = np.percentile(to_grey(block.crop.pixels), (0.1, 99.9))
-        return bool(bright - dark < self.serving.blank)
+        return contrast(to_grey(block.crop.pixels)) < self.serving.blank
 
 
 def cut_text(answer: Answer, cap: int, limits: Limits = Limits()) -> tuple[list[list[Char]], Stop]:

@@ -17,6 +17,7 @@ from tongguocr.page import Block, Crop, Line, Page, Pixels
 from tongguocr.recognise.engine import BlockInput
 from tongguocr.recognise.guard import find_loop
 from tongguocr.recognise.hf import HfEngine
+from tongguocr.recognise.prepare import contrast
 from tongguocr.serve.turns import StatusError
 from tongguocr.tokens.codec import DecodedLine
 
@@ -101,8 +102,7 @@ def reply_of_model(engine: HfEngine, block: BlockInput, most: int, rivals: int) 
     picture = engine.manner.show(block, engine.vision)[0]
     high, wide = picture.shape[:2]
     asked = len(engine.wording.prompt(image_tokens(high, wide, engine.vision)))
-    dark, bright = np.percentile(picture, (0.1, 99.9))
-    if bright - dark < engine.reading.blank:
+    if contrast(picture) < engine.reading.blank:
         return Reply(asked=asked)
     seen: list[int] = []
 

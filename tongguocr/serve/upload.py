@@ -24,7 +24,7 @@ from tongguocr.errors import InputError
 from tongguocr.formats import FORMATS, Style
 from tongguocr.formats.page_json import parse_json
 from tongguocr.layout import Writing
-from tongguocr.page import Page, Pixels
+from tongguocr.page import Page, Pixels, bare_page
 from tongguocr.serve.turns import Bounds, StatusError
 from tongguocr.sources.images import FORMATS as PICTURES
 from tongguocr.sources.images import decode_image
@@ -58,8 +58,7 @@ class Upload:
     wish: Wish
 
     def page(self, bounds: Bounds) -> Page:
-        pixels = load_picture(self.image, self.name, bounds)
-        return Page(self.name, pixels.shape[1], pixels.shape[0], pixels=pixels)
+        return bare_page(self.name, load_picture(self.image, self.name, bounds))
 
     def known(self, bounds: Bounds) -> Page | None:
         """The page as the client knows it already: its lines."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import multiprocessing
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
@@ -207,10 +207,20 @@ def make_batches(
     samples: Sequence[Sample], pixels: int, dice: np.random.Generator | None
 ) -> list[list[Sample]]:
     """Samples of one shape, or nearly so, together; the batches in any order, if there are dice."""
+    return fill_batches(samples, lambda s: s.picture.shape, lambda batch, s: _fits(batch, s, pixels), dice)
+
+
+def fill_batches(
+    samples: Sequence[One],
+    size: Callable[[One], Any],
+    fits: Callable[[Sequence[One], One], bool],
+    dice: np.random.Generator | None,
+) -> list[list[One]]:
+    """Samples of any kind in batches: by their size, each into the last batch as long as it fits there."""
     mixed = dice.permutation(len(samples)).tolist() if dice is not None else range(len(samples))
-    batches: list[list[Sample]] = []
-    for sample in sorted((samples[k] for k in mixed), key=lambda s: s.picture.shape):
-        if not batches or not _fits(batches[-1], sample, pixels):
+    batches: list[list[One]] = []
+    for sample in sorted((samples[k] for k in mixed), key=size):
+        if not batches or not fits(batches[-1], sample):
             batches.append([])
         batches[-1].append(sample)
     if dice is not None:
