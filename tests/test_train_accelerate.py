@@ -26,7 +26,7 @@ from pathlib import Path
 import torch
 from tongguocr.tokens.codec import Codec
 from tongguocr.train import epochs, loop
-from tongguocr.train.blocks import Canvas, Recipe
+from tongguocr.train.recipe import Canvas, Recipe
 from tongguocr.train.feed import load_data
 from tongguocr.train.labelled import read_pages
 from tongguocr.train.model import ModelSize, Recogniser

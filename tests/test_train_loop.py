@@ -22,13 +22,14 @@ from tongguocr.synth.gpu.lines import LineStore
 from tongguocr.synth.real_ink import Lines, gather, make_line
 from tongguocr.synth.wear import Wear
 from tongguocr.tokens.codec import Codec
-from tongguocr.train.blocks import IGNORED, NARROW, BlockMaker, Canvas, Recipe, Work
+from tongguocr.train.blocks import IGNORED, BlockMaker, Work
 from tongguocr.train.feed import Data, load_data
 from tongguocr.train.judge import Judge
 from tongguocr.train.loop import Painter, load
 from tongguocr.train.losses import at_places, corrupt, pointer_loss, tell_places
 from tongguocr.train.model import ModelSize, Recogniser
 from tongguocr.train.plot import read_log
+from tongguocr.train.recipe import NARROW, Canvas, Recipe
 from tongguocr.train.run import Run
 from tongguocr.train.stage import load_stage
 from tongguocr.train.tight import spare_ends
@@ -225,7 +226,7 @@ def test_exams_stay_the_same_however_hard_training_is(folder: Path) -> None:
     data = replace(load_data(folder / "data"), held_out_lines=real_lines())
     atlas, cpu = GlyphAtlas.load(data.atlas, "cpu"), torch.device("cpu")
     hard = replace(SMALL, shaping=1.0, patchwork=1.0, tight=1.0, tight_lines=1.0)
-    easy = replace(SMALL, shaping=0.0, patchwork=0.0, holed=0.0, tight=0.0, tight_lines=0.0)
+    easy = SMALL.easy
     one, two = (Judge.prepare(data, recipe, atlas, cpu) for recipe in (hard, easy))
     for a, b in zip((*one.drawn, *one.real), (*two.drawn, *two.real), strict=True):
         assert torch.equal(a.images, b.images) and a.tokens == b.tokens

@@ -61,6 +61,8 @@ class Setting:
     indented: float = 0.15
     ends: float = 0.4
     """How often a column ends after a line although there is room for another."""
+    evened: float = 0.0
+    """0: a book is opened as often as it has characters; 1: all as often."""
     patchwork: float = 0.0
     """Share of lines put together from pieces of others."""
     tight: float = 0.0
@@ -82,6 +84,7 @@ class Shelf:
         self.usual = [float(np.median(self.lines.sizes[numbers, 0])) for numbers in self.books]
         # Books count by their characters: some have been cut into many short runs.
         sizes = np.array([sum(len(self.lines.cuts[k]) - 1 for k in numbers) for numbers in self.books], float)
+        sizes = sizes ** (1 - self.setting.evened)
         self.shares = sizes / max(sizes.sum(), 1)
         self.by_width = [sort_by_width(self.lines, numbers) for numbers in self.books]
         pieced = self.setting.patchwork or self.setting.tight

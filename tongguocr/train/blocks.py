@@ -10,7 +10,7 @@ that they fill (tight.py).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -30,9 +30,11 @@ from tongguocr.synth.gpu.pack import Batch, pack
 from tongguocr.synth.real_blocks import LineBlock, Setting, Shelf, for_real_ink, pack_lines
 from tongguocr.synth.real_ink import Lines
 from tongguocr.synth.text import TextSource
-from tongguocr.synth.wear import Wear, sample_wear
+from tongguocr.synth.wear import Wear
 from tongguocr.tokens.codec import Codec
+from tongguocr.train.recipe import NARROW, Canvas, Recipe
 from tongguocr.train.tight import best_canvas, pick_lines, spare_ends
+from tongguocr.train.wears import draw_wear
 
 IGNORED = -100
 """The target of a place whose character has no token of its own."""
@@ -41,70 +43,10 @@ NO_PLACE = -1
 """The place of a token that reads nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Canvas:
-    """A shape that blocks are painted on, and how many of them make a batch."""
-
-    height: int
-    width: int
-    blocks: int
-
-
-NARROW = (
-    *(Canvas(64, 48, 1024), Canvas(96, 48, 1024), Canvas(160, 48, 768), Canvas(272, 48, 512)),
-    *(Canvas(448, 48, 384), Canvas(896, 48, 192), Canvas(160, 96, 512), Canvas(272, 96, 384)),
-    *(Canvas(448, 96, 256), Canvas(272, 144, 256)),
-)
-"""Canvases of tight blocks: one column of 1, 2, 4, 6, 10 or 20 characters, or two to three columns."""
 MARGIN = 0.3
 """What a crop has around its lines, in characters (crops.py)."""
-WORMS = (16, 64)
-"""Worms of a page that has many; a block gets about half of their holes."""
 THICKEST = 0.016
 """How far real ink may run, in em."""
-
-
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    """What the blocks of a stage are like."""
-
-    canvases: tuple[Canvas, ...] = (
-        Canvas(1024, 320, 168),
-        Canvas(512, 512, 208),
-        Canvas(320, 832, 192),
-        Canvas(1024, 608, 84),
-        Canvas(512, 160, 448),
-    )
-    """Five columns of 21 characters, a corner of a page, a register, ten columns, a fold's title: about
-    equal work each."""
-    size: tuple[float, float] = (34.0, 50.0)
-    """Pixels of a character's height, for most blocks ..."""
-    small: tuple[float, float] = (20.0, 34.0)
-    small_share: float = 0.2
-    """... and for those whose scan has no more."""
-    longest: int = 380
-    """Tokens of a block at most."""
-    built: float = 0.3
-    """How many blocks come from the block builder; the others are runs of columns."""
-    most_columns: int = 10
-    random_text: float = 0.15
-    """Blocks of characters drawn by flattened frequency ..."""
-    uniform_text: float = 0.15
-    """... and of all characters alike, so that rare ones get examples."""
-    real: float = 0.2
-    """Batches of real lines."""
-    severity: float = 1.0
-    """How worn pages are."""
-    shaping: float = 1.0
-    """How far drawn glyphs stray from their outlines, and real ink from its weight."""
-    patchwork: float = 0.6
-    """Real lines put together from pieces of others."""
-    holed: float = 0.35
-    """Blocks that worms have been at, so that what is left of a character and its context must do."""
-    tight: float = 0.1
-    """Drawn blocks that fill a narrow canvas to its edges ..."""
-    tight_lines: float = 0.15
-    """... and batches of real lines that do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +121,13 @@ class BlockMaker:
         recipe = self.recipe
         self.shelf: Shelf | None = None
         if self.lines is not None:
-            self.shelf = Shelf(self.lines, Setting(patchwork=recipe.patchwork, tight=recipe.tight_lines))
+            setting = Setting(
+                scale=recipe.enlarged,
+                evened=recipe.evened,
+                patchwork=recipe.patchwork,
+                tight=recipe.tight_lines,
+            )
+            self.shelf = Shelf(self.lines, setting)
 
     def batches(self) -> Iterator[Work]:
         """Work without end."""
@@ -196,7 +144,8 @@ class BlockMaker:
                 waiting.append(block)
                 if len(waiting) == canvas.blocks:
                     self.waiting[canvas] = []
-                    return self._work(canvas, waiting, pack(waiting, self.atlas.cells), self._wears(canvas))
+                    wears = self._wears(canvas, self.recipe.coarse)
+                    return self._work(canvas, waiting, pack(waiting, self.atlas.cells), wears)
 
     def _real_batch(self) -> Work:
         assert self.shelf is not None
@@ -211,18 +160,13 @@ class BlockMaker:
             if 0 < len(block.composition) < self.recipe.longest * 0.85:
                 blocks.append(block)
         thickest = THICKEST * self.recipe.shaping
-        wears = [for_real_ink(wear, thickest) for wear in self._wears(canvas)]
+        wears = [for_real_ink(wear, thickest) for wear in self._wears(canvas, coarse=0.0)]
         return self._work(canvas, [b.composition for b in blocks], pack_lines(blocks), wears)
 
-    def _wears(self, canvas: Canvas) -> list[Wear]:
-        severity = self.recipe.severity
-        wears = [self._holed(sample_wear(self.rng, severity, False)) for _ in range(canvas.blocks)]
+    def _wears(self, canvas: Canvas, coarse: float) -> list[Wear]:
+        recipe = self.recipe
+        wears = [draw_wear(self.rng, recipe.severity, recipe.holed, coarse) for _ in range(canvas.blocks)]
         return [spare_ends(wear, canvas) for wear in wears] if canvas in self.narrow else wears
-
-    def _holed(self, wear: Wear) -> Wear:
-        if not (self.recipe.holed and self.rng.random() < self.recipe.holed):
-            return wear
-        return replace(wear, wormholes=wear.wormholes + int(self.rng.integers(*WORMS)))
 
     def _work(
         self, canvas: Canvas, blocks: Sequence[Composition], batch: Batch, wears: Sequence[Wear]

@@ -19,7 +19,8 @@ from tongguocr.synth.atlas import Atlas, load_atlas
 from tongguocr.synth.real_ink import Lines, load_lines
 from tongguocr.synth.text import TextSource, load_text
 from tongguocr.tokens.codec import Codec, load_codec
-from tongguocr.train.blocks import BlockMaker, Recipe, Work
+from tongguocr.train.blocks import BlockMaker, Work
+from tongguocr.train.recipe import Recipe
 from tongguocr.train.workers import Workers
 
 Painted: TypeAlias = tuple[Tensor, Tensor, Tensor]

@@ -2,8 +2,8 @@
 
 The folder holds atlas.npz (with its parts), codec.json, counts.tsv, text.txt or text.txt.xz, and, where line
 images are given, lines.npz and held_out.npz, the pages that training must not see; and char_pages.npz, real
-pages with character boxes, for the detector. It can be carried to a machine that has no fonts. The codec's
-characters are mined as `tongguocr vocab` mines them.
+pages with character boxes, for the detector; their lines join those to train on. It can be carried to a
+machine that has no fonts. The codec's characters are mined as `tongguocr vocab` mines them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from tongguocr.synth.real_ink import LineImage, Lines, gather, is_history, read_
 from tongguocr.synth.text import COLUMN_MARKS, load_text
 from tongguocr.tokens.codec import make_codec
 from tongguocr.tokens.vocab import mine
-from tongguocr.train.detector.real_pages import FILE, is_held_out, read_char_pages, save_pages
+from tongguocr.train.char_lines import lines_of_page
+from tongguocr.train.detector.real_pages import FILE, RealPage, is_held_out, read_char_pages, save_pages
 
 
 def gather_data(
@@ -52,29 +53,33 @@ def gather_data(
     missing = book.missing(chars)
     drawn = f"{len(missing)} cannot be drawn: {''.join(missing[:40])}"
     said = [f"{len(chars)} characters, {len(book.faces)} faces; {drawn}"]
-    if lines is not None:
-        said.append(_gather_lines(lines, out, frozenset(chars)))
-    if char_pages is not None:
-        said.append(_gather_char_pages(char_pages, out))
+    pages = read_char_pages(char_pages) if char_pages is not None else []
+    if pages:
+        said.append(_keep_char_pages(pages, out))
+    if lines is not None or pages:
+        said.append(_gather_lines(lines, pages, out, frozenset(chars)))
     return said
 
 
-def _gather_lines(table: Path, out: Path, chars: frozenset[str]) -> str:
+def _gather_lines(table: Path | None, pages: list[RealPage], out: Path, chars: frozenset[str]) -> str:
     """Line images; of verse in Nôm, told by the book, only what Chinese has too, and to train on alone."""
     train, test = list[LineImage](), list[LineImage]()
-    for line in read_lines(table):
+    for line in read_lines(table) if table is not None else ():
         if split(line.name) == "train":
             train += known_runs(line, is_ideograph if is_history(line.name) else chars.__contains__)
         elif is_history(line.name):
             test.append(line)
+    for page in pages:
+        if not is_held_out(page.name):
+            train += lines_of_page(page, chars.__contains__)
     save_lines(_coarse(gather(train)), out / "lines.npz")
-    save_lines(_coarse(gather(test)), out / "held_out.npz")
+    if table is not None:
+        save_lines(_coarse(gather(test)), out / "held_out.npz")
     return f"{len(train)} line images to train on, {len(test)} held out by book page."
 
 
-def _gather_char_pages(folder: Path, out: Path) -> str:
+def _keep_char_pages(pages: list[RealPage], out: Path) -> str:
     """Real pages, held-out ones among them: their names tell which."""
-    pages = read_char_pages(folder)
     save_pages(pages, out / FILE)
     held_out = sum(is_held_out(page.name) for page in pages)
     return f"{len(pages) - held_out} real pages to train the detector on, {held_out} held out."

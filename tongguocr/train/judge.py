@@ -18,9 +18,10 @@ from tongguocr.synth.gpu import GlyphAtlas, render_batch
 from tongguocr.synth.gpu.lines import LineStore
 from tongguocr.tokens.codec import Codec
 from tongguocr.tokens.transitions import TRANSITIONS
-from tongguocr.train.blocks import BlockMaker, Recipe, Work
+from tongguocr.train.blocks import BlockMaker, Work
 from tongguocr.train.feed import Data, to_device
 from tongguocr.train.model import NOWHERE, STRIDE, Cache, Recogniser, find_peak
+from tongguocr.train.recipe import Recipe
 
 BLOCKS = 32
 """Blocks of each canvas."""
@@ -45,7 +46,7 @@ class Judge:
     @staticmethod
     def prepare(data: Data, recipe: Recipe, atlas: GlyphAtlas, device: torch.device) -> Judge:
         """Paint the exams: one batch of each canvas, drawn and real, without what makes training harder."""
-        recipe = replace(recipe, shaping=0.0, patchwork=0.0, holed=0.0, tight=0.0, tight_lines=0.0)
+        recipe = recipe.easy
         few = tuple(replace(canvas, blocks=min(BLOCKS, canvas.blocks)) for canvas in recipe.canvases)
         drawn = _exams(
             data.maker(77, replace(recipe, canvases=few, real=0.0), held_out=True), atlas, None, device

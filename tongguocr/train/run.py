@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
-from tongguocr.train.blocks import Recipe
+from tongguocr.train.recipe import Recipe
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,9 @@ from typing import Any
 
 from tongguocr.data import Mapping
 from tongguocr.errors import InputError
-from tongguocr.train.blocks import Canvas, Recipe
 from tongguocr.train.model import ModelSize
 from tongguocr.train.pages import PageRecipe
+from tongguocr.train.recipe import Canvas, Recipe
 from tongguocr.train.run import Run
 from tongguocr.train.settings import fill, known_tables
 

@@ -10,16 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from math import atan, degrees
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tongguocr.geometry import Box, height, width
 from tongguocr.synth.composition import Composition
 from tongguocr.synth.wear import Wear
-
-if TYPE_CHECKING:
-    from tongguocr.train.blocks import Canvas
+from tongguocr.train.recipe import Canvas
 
 ALONE = 0.75
 """Share of tight blocks that are part of one line; the others are up to three lines."""

@@ -1,9 +1,10 @@
 """Real pages with a box for every character: a folder in, packed pages with links and kinds out.
 
-The folder has `pages.json`, a list of pages with `image` and `chars`, each of these with a `box`; what the
-characters are is not looked at. Lines are not given. They follow from the boxes by geometry, and kinds from
-the lines by the rules of reading order; only the fold is told by its place, since these pages are all spreads
-whose fold's text begins as high as the columns. A fifth of the pages is held out, by their names alone.
+The folder has `pages.json`, a list of pages with `image` and `chars`, each of these with a `box` and perhaps
+with `ch`, what it says, which the detector does not need and the recogniser does (char_lines.py). Lines are
+not given. They follow from the boxes by geometry, and kinds from the lines by the rules of reading order;
+only the fold is told by its place, since these pages are all spreads whose fold's text begins as high as the
+columns. A fifth of the pages is held out, by their names alone.
 """
 
 from __future__ import annotations
@@ -50,6 +51,8 @@ class RealPage:
     """n: the next character of the same line, or -1."""
     kinds: Ints
     """n: numbers of `page.KINDS`."""
+    labels: tuple[str, ...]
+    """n: what each says; empty where that is unknown."""
 
 
 def is_held_out(name: str) -> bool:
@@ -62,10 +65,10 @@ def read_char_pages(folder: Path) -> list[RealPage]:
     path = folder / "pages.json"
     try:
         entries = json.loads(decode_utf8(read_bytes(path), path))
-        named = [(str(entry["image"]), _boxes(entry)) for entry in entries]
+        named = [(str(entry["image"]), _boxes(entry), _labels(entry)) for entry in entries]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputError(f"{path}: this is not a list of pages with image and chars ({error!r}).") from None
-    return [make_page(name, _grey(folder / name), boxes) for name, boxes in named]
+    return [make_page(name, _grey(folder / name), boxes, labels) for name, boxes, labels in named]
 
 
 def _boxes(entry: dict[str, Any]) -> Floats:
@@ -75,14 +78,18 @@ def _boxes(entry: dict[str, Any]) -> Floats:
     return boxes
 
 
+def _labels(entry: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(str(char.get("ch") or "") for char in entry["chars"])
+
+
 def _grey(path: Path) -> Pixels:
     return np.asarray(Image.fromarray(load_pixels(path)).convert("L"))
 
 
-def make_page(name: str, pixels: Pixels, boxes: Floats) -> RealPage:
+def make_page(name: str, pixels: Pixels, boxes: Floats, labels: tuple[str, ...] = ()) -> RealPage:
     """The page with its links and kinds worked out."""
     following, kinds = trace_lines(boxes, pixels.shape[1], pixels.shape[0])
-    return RealPage(name, pixels, boxes, following, kinds)
+    return RealPage(name, pixels, boxes, following, kinds, labels or ("",) * len(boxes))
 
 
 def trace_lines(boxes: Floats, width: int, height: int) -> tuple[Ints, Ints]:
@@ -137,6 +144,7 @@ def save_pages(pages: Sequence[RealPage], path: Path) -> None:
             boxes=np.concatenate([np.zeros((0, 4), np.float32), *(page.boxes for page in pages)]),
             following=np.concatenate([np.zeros(0, np.int64), *(page.following for page in pages)]),
             kinds=np.concatenate([np.zeros(0, np.int64), *(page.kinds for page in pages)]),
+            labels=np.array([label for page in pages for label in page.labels], np.str_),
         )
     except OSError as error:
         raise InputError(f"{path}: the pages cannot be written ({error.strerror}).") from None
@@ -159,10 +167,10 @@ def load_pages(path: Path) -> list[RealPage]:
         with np.load(BytesIO(read_bytes(path)), allow_pickle=False) as data:
             images = np.split(data["images"], np.cumsum(data["sizes"])[:-1])
             ends = np.cumsum(data["counts"])[:-1]
-            columns = (np.split(data[name], ends) for name in ("boxes", "following", "kinds"))
+            columns = (np.split(data[name], ends) for name in ("boxes", "following", "kinds", "labels"))
             return [
-                RealPage(name, _decoded(image), boxes, following, kinds)
-                for name, image, boxes, following, kinds in zip(
+                RealPage(name, _decoded(image), boxes, following, kinds, tuple(labels.tolist()))
+                for name, image, boxes, following, kinds, labels in zip(
                     data["names"].tolist(), images, *columns, strict=True
                 )
             ]
