@@ -25,6 +25,7 @@ from PIL import Image
 from tongguocr.errors import InputError
 from tongguocr.files import decode_utf8, read_bytes
 from tongguocr.page import Pixels
+from tongguocr.synth.circles import CIRCLE, find_circles
 from tongguocr.tokens.transitions import joins_previous
 
 Part: TypeAlias = Literal["train", "test"]
@@ -34,6 +35,8 @@ HELD_OUT = 10
 """One page in so many is for tests."""
 HISTORY = "DVSKTT"
 """大越史記全書, in classical Chinese; all other books of this set are verse in Nôm."""
+FEWER = 0.8
+"""Cuts of a line that has a circle more cross less ink by this factor, if the circle is one."""
 _REACH = 24
 """Paper is looked for so many pixels up and down a line: about one character."""
 
@@ -141,8 +144,24 @@ def _open(data: bytes, archive: Path, name: str) -> Pixels:
 
 
 def make_line(name: str, text: str, grey: Pixels) -> LineImage:
-    ink = extract_ink(grey)
-    return LineImage(name, text, ink, cut_cells(ink, len(characters(text))))
+    """A line and its characters' places; circles that the text leaves out are put in."""
+    ink, chars = extract_ink(grey), list(characters(text))
+    found = find_circles(ink)
+    circles, cuts = found.sure, cut_cells(ink, len(chars) + len(found.sure))
+    if found.doubtful:
+        more = cut_cells(ink, len(chars) + len(found.sure) + len(found.doubtful))
+        # With one character too few or too many, cuts run through characters.
+        if _crossed(ink, more) < FEWER * _crossed(ink, cuts):
+            circles, cuts = tuple(sorted((*found.sure, *found.doubtful))), more
+    for row in circles:
+        chars.insert(int(np.searchsorted(cuts[1:-1], row)), CIRCLE)
+    return LineImage(name, "".join(chars), ink, cuts)
+
+
+def _crossed(ink: Pixels, cuts: NDArray[np.float32]) -> float:
+    """Ink under the cuts between characters, on average."""
+    rows = np.clip(cuts[1:-1].round().astype(np.int64), 0, len(ink) - 1)
+    return float(ink[rows].mean()) if len(rows) else 0.0
 
 
 def extract_ink(grey: Pixels) -> Pixels:

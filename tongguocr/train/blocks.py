@@ -10,7 +10,7 @@ that they fill (tight.py).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
@@ -22,6 +22,7 @@ from tongguocr.blocks.cues import measure
 from tongguocr.geometry import Box, expand, height, union, width
 from tongguocr.page import Page
 from tongguocr.synth.atlas import Atlas
+from tongguocr.synth.circles import CIRCLE
 from tongguocr.synth.compose import compose_page, pick_kind
 from tongguocr.synth.composition import Composition, cut_out, to_page
 from tongguocr.synth.fonts import FontBook
@@ -43,8 +44,10 @@ NO_PLACE = -1
 """The place of a token that reads nothing."""
 
 
-MARGIN = 0.3
-"""What a crop has around its lines, in characters (crops.py)."""
+MARGIN = 0.45
+"""What the picture of a block has around its lines, in characters: the median of the frozen benchmark."""
+CIRCLES = 0.04
+"""Share of the characters of a page with section circles that are circles."""
 THICKEST = 0.016
 """How far real ink may run, in em."""
 
@@ -204,12 +207,21 @@ class BlockMaker:
         composition = compose_page(pick_kind(self.rng), self._source(), self.fonts, seed, self.held_out)
         if not composition.lines:
             return
+        if self.recipe.circled and self.rng.random() < self.recipe.circled:
+            composition = self._circled(composition)
         page = to_page(composition)
         for lines in self._choose(page):
             tight = self.recipe.tight and self.rng.random() < self.recipe.tight
             placed = self._place_tightly(composition, lines) if tight else None
             if (placed := placed or self._place(composition, page, lines)) is not None:
                 yield placed
+
+    def _circled(self, composition: Composition) -> Composition:
+        """Section circles in place of some characters, where the face has one."""
+        drawn = self.atlas.cells(composition.faces, [CIRCLE] * len(composition)) >= 0
+        chosen = drawn & (self.rng.random(len(composition)) < CIRCLES)
+        text = (CIRCLE if is_one else char for char, is_one in zip(composition.text, chosen, strict=True))
+        return replace(composition, text=tuple(text))
 
     def _choose(self, page: Page) -> list[range]:
         """Which lines make blocks: the builder's blocks, or runs of columns that keep to their region."""

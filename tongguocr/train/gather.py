@@ -18,6 +18,7 @@ from tongguocr.characters import is_ideograph
 from tongguocr.errors import InputError
 from tongguocr.files import make_folder, write_bytes
 from tongguocr.synth.atlas import build_atlas, save_atlas
+from tongguocr.synth.circles import CIRCLE
 from tongguocr.synth.fonts import load_fonts
 from tongguocr.synth.patchwork import known_runs
 from tongguocr.synth.real_ink import LineImage, Lines, gather, is_history, read_lines, save_lines, split
@@ -66,7 +67,7 @@ def _gather_lines(table: Path | None, pages: list[RealPage], out: Path, chars: f
     train, test = list[LineImage](), list[LineImage]()
     for line in read_lines(table) if table is not None else ():
         if split(line.name) == "train":
-            train += known_runs(line, is_ideograph if is_history(line.name) else chars.__contains__)
+            train += known_runs(line, _is_known if is_history(line.name) else chars.__contains__)
         elif is_history(line.name):
             test.append(line)
     for page in pages:
@@ -76,6 +77,10 @@ def _gather_lines(table: Path | None, pages: list[RealPage], out: Path, chars: f
     if table is not None:
         save_lines(_coarse(gather(test)), out / "held_out.npz")
     return f"{len(train)} line images to train on, {len(test)} held out by book page."
+
+
+def _is_known(char: str) -> bool:
+    return char == CIRCLE or is_ideograph(char)
 
 
 def _keep_char_pages(pages: list[RealPage], out: Path) -> str:

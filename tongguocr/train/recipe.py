@@ -68,6 +68,8 @@ class Recipe:
     """Blocks that worms have been at, so that what is left of a character and its context must do."""
     coarse: float = 0.45
     """Drawn blocks that are cut, inked and scanned coarsely, as much real ink is (wears.py)."""
+    circled: float = 0.12
+    """Pages with circles between their sections."""
     tight: float = 0.1
     """Drawn blocks that fill a narrow canvas to its edges ..."""
     tight_lines: float = 0.15
@@ -84,6 +86,7 @@ class Recipe:
             patchwork=0.0,
             holed=0.0,
             coarse=0.0,
+            circled=0.0,
             tight=0.0,
             tight_lines=0.0,
         )
