@@ -57,7 +57,7 @@ else:
     ready, loop.make_ready = loop.make_ready, remember
     data = load_data(root / "data")
     recipe = Recipe((Canvas(160, 96, 4), Canvas(96, 96, 4)), (18.0, 24.0), (14.0, 18.0), longest=60)
-    run = Run(minutes=0.05, warm_up=5.0, judge_every=0.03, workers=1, compile=False, recipe=recipe)
+    run = Run(minutes=0.15, warm_up=5.0, judge_every=0.0, workers=1, compile=False, recipe=recipe)
     loop.train(data, run, ModelSize(len(data.codec), **small), root / "out", None, cpu)
 torch.save(trained[0].state_dict(), root / f"{number}.pt")
 """

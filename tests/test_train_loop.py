@@ -30,7 +30,7 @@ from tongguocr.train.losses import at_places, corrupt, pointer_loss, tell_places
 from tongguocr.train.model import ModelSize, Recogniser
 from tongguocr.train.plot import read_log
 from tongguocr.train.recipe import NARROW, Canvas, Recipe
-from tongguocr.train.run import Run
+from tongguocr.train.run import Run, keep, make_optimisers, take_step
 from tongguocr.train.stage import load_stage
 from tongguocr.train.tight import spare_ends
 
@@ -220,6 +220,23 @@ def test_the_painter_shapes_glyphs_and_leaves_places(folder: Path) -> None:
     plain, shaped, again = (Painter(atlas, None, s).paint(work) for s in (0.0, 1.0, 1.0))
     assert torch.equal(plain[1], shaped[1]) and torch.equal(shaped[0], again[0])
     assert (plain[0] - shaped[0]).abs().mean() > 0.005
+
+
+def test_kept_parts_stay_as_they_are_and_the_others_learn() -> None:
+    torch.manual_seed(0)
+    model = Recogniser(ModelSize(300, width=32, heads=2, encoder_layers=1, decoder_layers=1, stem=(8, 16)))
+    run = Run(minutes=1.0, kept=("stem", "encoder"))
+    keep(model, run.kept)
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    seen, states, _ = model(torch.rand(2, 1, 64, 48), torch.randint(0, 300, (2, 5)), torch.rand(2, 5, 2))
+    loss = model.score(states).square().mean() + seen.dense.square().mean()
+    take_step(model, make_optimisers(model, run), loss, run, 1.0)
+    changed = {
+        name.split(".")[0] for name, value in model.state_dict().items() if (value != before[name]).any()
+    }
+    assert not changed & {"stem", "encoder"} and {"decoder", "dense", "embedding"} <= changed
+    with pytest.raises(InputError, match="no part neck, only stem"):
+        keep(model, ("neck",))
 
 
 def test_exams_stay_the_same_however_hard_training_is(folder: Path) -> None:

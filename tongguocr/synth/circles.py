@@ -23,6 +23,8 @@ Rows: TypeAlias = NDArray[np.int64]
 CIRCLE = "○"
 """How a circle is written."""
 _SECTORS, _IN_SECTOR = 12, 4
+_ANGLES = np.linspace(0, 2 * np.pi, _SECTORS * _IN_SECTOR, endpoint=False, dtype=np.float32)
+_COS, _SIN = np.cos(_ANGLES), np.sin(_ANGLES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +43,8 @@ class Ring:
     """Evenness of the ring, less what counts against it: above this, nearly all are circles ..."""
     doubtful: float = 0.25
     """... and from here on half of them; the others are 乃, 大 and 天 above 下."""
-    glance: float = 0.1
-    """What a quick look must find."""
+    glance: tuple[float, float] = (0.4, 0.25)
+    """What a quick look asks of a ring's palest quarter, and of the ink inside, both against the ring's."""
     apart: float = 0.45
     """Two circles are never nearer to each other."""
 
@@ -59,8 +61,8 @@ def find_circles(ink: Pixels, ring: Ring = Ring()) -> Circles:
     look = _Look(ink, ring)
     rows = look.hollow_rows()
     # A quick look first: few rows are anything like a circle.
-    rows = rows[look.best(rows, ring.radii[::2], ring.aside[1:4:2]) >= ring.glance]
-    scores = look.best(rows, ring.radii, ring.aside)
+    rows = rows[look.glance(rows)]
+    scores = look.best(rows)
     found: list[tuple[int, float]] = []
     for score, row in sorted(zip(scores.tolist(), rows.tolist(), strict=True), reverse=True):
         if score < ring.doubtful:
@@ -72,6 +74,14 @@ def find_circles(ink: Pixels, ring: Ring = Ring()) -> Circles:
         tuple(row for row, score in found if score >= ring.least),
         tuple(row for row, score in found if score < ring.least),
     )
+
+
+class _Places(NamedTuple):
+    """Where a circle is looked for, and how large a one."""
+
+    rows: Rows
+    x: NDArray[np.float64]
+    radii: NDArray[np.float64]
 
 
 class _Look:
@@ -90,34 +100,52 @@ class _Look:
         smooth = np.convolve(np.pad(ink, reach), np.full(2 * reach + 1, 1 / (2 * reach + 1)), "valid")
         return np.flatnonzero(smooth < 0.2)
 
-    def best(self, rows: Rows, radii: Sequence[float], aside: Sequence[float]) -> Floats:
-        """Each row's score with the radius and the place that suit it best."""
-        tried = [self._score(rows, by, radius * self.wide) for radius in radii for by in aside]
-        return np.asarray(np.max(tried, axis=0, initial=-1.0), np.float32)
+    def glance(self, rows: Rows) -> NDArray[np.bool_]:
+        """Which rows may have a circle: ink on all sides and little inside, for some radius."""
+        least, most = self.ring.glance
+        at = self._places(rows, self.ring.radii[::2], (0.0,))
+        on = np.maximum(self._around(at, -0.8), self._around(at, 0.8))
+        strength = np.maximum(on.mean(axis=1), 1e-3)
+        palest = on.reshape(len(on), 4, len(_ANGLES) // 4).mean(axis=2).min(axis=1)
+        inside = self._around(at, -0.6 * at.radii).mean(axis=1)
+        maybe = (palest > least * strength) & (inside < most * strength)
+        return np.asarray(maybe.reshape(len(self.ring.radii[::2]), len(rows)).any(axis=0))
 
-    def _score(self, rows: Rows, aside: float, radius: float) -> Floats:
-        """How much like a circle of this radius each row's surroundings are."""
-        ring, at = self.ring, (rows + self.room, self.room + self.wide * (0.5 + aside) - 0.5)
-        near = [self._around(*at, radius + by) for by in (-0.7, 0.0, 0.7)]
-        sectors = np.max(near, axis=0).reshape(len(rows), _SECTORS, _IN_SECTOR).max(axis=2)
+    def best(self, rows: Rows) -> Floats:
+        """Each row's score with the radius and the place that suit it best."""
+        scores = self._scores(self._places(rows, self.ring.radii, self.ring.aside))
+        tried = len(self.ring.radii) * len(self.ring.aside)
+        return np.asarray(scores.reshape(tried, len(rows)).max(axis=0), np.float32)
+
+    def _places(self, rows: Rows, radii: Sequence[float], aside: Sequence[float]) -> _Places:
+        """Every row with every radius and every place aside of the middle, row by row last."""
+        radius, by, row = (v.ravel() for v in np.meshgrid(radii, aside, rows + self.room, indexing="ij"))
+        return _Places(row, self.room + self.wide * (0.5 + by) - 0.5, radius * self.wide)
+
+    def _scores(self, at: _Places) -> Floats:
+        """How much like a circle what is around each place looks."""
+        ring = self.ring
+        on = np.max([self._around(at, by) for by in (-0.7, 0.0, 0.7)], axis=0)
+        sectors = on.reshape(len(on), _SECTORS, _IN_SECTOR).max(axis=2)
         strength = sectors.mean(axis=1)
-        inside = np.mean([self._around(*at, radius * part).mean(axis=1) for part in (0.2, 0.45)], axis=0)
-        outside = self._around(*at, radius + max(2.6, 0.35 * radius)).mean(axis=1)
+        inside = np.mean([self._around(at, -part * at.radii).mean(axis=1) for part in (0.8, 0.55)], axis=0)
+        outside = self._around(at, np.maximum(2.6, 0.35 * at.radii)).mean(axis=1)
         # One sector may be torn.
-        even, boxed = np.sort(sectors, axis=1)[:, 1], self._corners(*at, radius).mean(axis=1)
+        even, boxed = np.sort(sectors, axis=1)[:, 1], self._corners(at).mean(axis=1)
         score = (even - boxed - ring.inside * inside - ring.around * outside) / np.maximum(strength, 1e-3)
         return np.where(strength >= ring.palest, score, -1.0).astype(np.float32)
 
-    def _corners(self, rows: Rows, x: float, radius: float) -> Floats:
-        """Ink at the corners of a square that a circle would fill: rows x 4."""
-        beyond = [self._around(rows, x, radius + by) for by in (1.9, 2.6, 0.35 * radius)]
-        quarter = _SECTORS * _IN_SECTOR // 4
-        return np.asarray(np.max(beyond, axis=0)[:, quarter // 2 :: quarter], np.float32)
+    def _corners(self, at: _Places) -> Floats:
+        """Ink at the corners of a square that a circle would fill: places x 4."""
+        quarter = len(_ANGLES) // 4
+        diagonal = slice(quarter // 2, None, quarter)
+        beyond = [self._around(at, by, diagonal) for by in (1.9, 2.6, 0.35 * at.radii)]
+        return np.asarray(np.max(beyond, axis=0), np.float32)
 
-    def _around(self, rows: Rows, x: float, radius: float) -> Floats:
-        """Ink on a circle about each row's middle, between pixels: rows x angles."""
-        angle = np.linspace(0, 2 * np.pi, _SECTORS * _IN_SECTOR, endpoint=False)
-        across, down = x + radius * np.cos(angle), rows[:, None] + radius * np.sin(angle)
+    def _around(self, at: _Places, by: NDArray[np.float64] | float, angles: slice = slice(None)) -> Floats:
+        """Ink on a circle about each place, its radius changed by so much: places x angles."""
+        radius = (at.radii + by)[:, None]
+        across, down = at.x[:, None] + radius * _COS[angles], at.rows[:, None] + radius * _SIN[angles]
         left, top = np.floor(across).astype(np.int64), np.floor(down).astype(np.int64)
         u, v = across - left, down - top
         upper = self.ink[top, left] * (1 - u) + self.ink[top, left + 1] * u

@@ -26,7 +26,7 @@ from tongguocr.train.lesson import Lesson, SmallLesson
 from tongguocr.train.losses import Forward
 from tongguocr.train.model import ModelSize, Recogniser
 from tongguocr.train.restore import begin_from
-from tongguocr.train.run import Optimisers, Run, make_optimisers, take_step
+from tongguocr.train.run import Optimisers, Run, keep, make_optimisers, take_step
 from tongguocr.train.team import Team, gather_team, my_number
 
 __all__ = ["Painter", "load", "make_ready", "train"]
@@ -94,6 +94,7 @@ def go_on(feed: Feed, painter: Painter, journal: Journal[Any], run: Run, lesson:
 def make_ready(model: Recogniser, run: Run, out: Path, team: Team) -> tuple[Journal[Recogniser], Forward]:
     """The model on its device with its optimisers, as far as an earlier run of this folder has come."""
     model.to(team.device)
+    keep(model, run.kept)
     model.stem.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     optimisers: Optimisers = make_optimisers(model, run)
     progress = resume(out / RESUME, model, optimisers)

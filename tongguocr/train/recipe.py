@@ -18,11 +18,13 @@ class Canvas:
 
 
 NARROW = (
+    *(Canvas(32, 32, 1024), Canvas(48, 32, 1024), Canvas(112, 32, 768), Canvas(224, 32, 512)),
     *(Canvas(64, 48, 1024), Canvas(96, 48, 1024), Canvas(160, 48, 768), Canvas(272, 48, 512)),
     *(Canvas(448, 48, 384), Canvas(896, 48, 192), Canvas(160, 96, 512), Canvas(272, 96, 384)),
     *(Canvas(448, 96, 256), Canvas(272, 144, 256)),
 )
-"""Canvases of tight blocks: one column of 1, 2, 4, 6, 10 or 20 characters, or two to three columns."""
+"""Canvases of tight blocks: a row of a note of 1, 2, 5 or 10 characters, one column of 1, 2, 4, 6, 10 or 20,
+or two to three columns."""
 
 
 @dataclass(frozen=True, slots=True)

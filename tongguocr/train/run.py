@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
+from tongguocr.errors import InputError
 from tongguocr.train.recipe import Recipe
 
 
@@ -51,6 +52,8 @@ class Run:
     judge_every: float = 5.0
     """Minutes between validations, each with a checkpoint; labelled pages have one an epoch instead, and are
     only kept so often."""
+    kept: tuple[str, ...] = ()
+    """Parts of the network that stay as they are: with stem and encoder kept, a CPU tunes twice as fast."""
     workers: int = 14
     seed: int = 1
     compile: bool = True
@@ -83,6 +86,8 @@ def make_optimisers(model: nn.Module, run: Run) -> list[torch.optim.Optimizer]:
     inner: list[nn.Parameter] = []
     outer: list[nn.Parameter] = []
     for name, parameter in model.named_parameters():
+        if not parameter.requires_grad:
+            continue
         is_table = any(part in name for part in TABLES)
         between = run.matrix_rate > 0 and parameter.ndim == 2 and not is_table
         (inner if between else outer).append(parameter)
@@ -94,6 +99,15 @@ def make_optimisers(model: nn.Module, run: Run) -> list[torch.optim.Optimizer]:
         return [adam]
     rate, decay = run.matrix_rate, run.weight_decay
     return [torch.optim.Muon(inner, lr=rate, weight_decay=decay, adjust_lr_fn="match_rms_adamw"), adam]
+
+
+def keep(model: nn.Module, parts: Sequence[str]) -> None:
+    """Leave these parts of the network out of all training from here on."""
+    named = dict(model.named_children())
+    for part in parts:
+        if part not in named:
+            raise InputError(f"kept: the network has no part {part}, only {', '.join(named)}.")
+        named[part].requires_grad_(False)
 
 
 def take_step(model: nn.Module, optimisers: Optimisers, loss: Tensor, run: Run, rate: float) -> None:
