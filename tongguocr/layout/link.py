@@ -75,7 +75,7 @@ def link_characters(chars: Characters, linking: Linking = Linking()) -> list[Int
     strict = replace(linking, uneven=linking.even, ends=linking.goes_on)
     far = _mutual(chars, beyond, linking.skipped, strict, open_end, ~led_to)
     following = np.where(open_end, far, following)
-    return _chains(_one_axis(chars, following))
+    return chains_of(_one_axis(chars, following))
 
 
 def _mutual(
@@ -136,7 +136,7 @@ def _one_axis(chars: Characters, following: Ints) -> Ints:
     return cut
 
 
-def _chains(following: Ints) -> list[Ints]:
+def chains_of(following: Ints) -> list[Ints]:
     """Follow the links from every character that none leads to; a ring is opened anywhere."""
     led_to = np.zeros(len(following), np.bool_)
     led_to[following[following >= 0]] = True

@@ -1,4 +1,4 @@
-"""Section circles in line images: 〇 between entries of a chronicle, which transcriptions leave out.
+"""Section circles in line images: ○ between entries of a chronicle, which transcriptions leave out.
 
 In: a line's ink. Out: where along it a circle stands. One line in eight of 大越史記全書 has one; unless it is
 known, the line's characters are looked for in the wrong places, and a model learns to write something where

@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tongguocr.synth.real_ink import LineImage, Lines, characters, gather
+from tongguocr.synth.real_ink import LineImage, Lines, characters, gather, ink_at
 
 Numbers: TypeAlias = NDArray[np.int64]
 
@@ -101,8 +101,7 @@ def _joints(lines: Lines, number: int) -> Numbers:
     width, height = lines.sizes[number].tolist()
     start, cuts = int(lines.starts[number]), lines.cuts[number]
     ink = lines.ink[start : start + width * height].reshape(height, width)
-    rows = np.clip(cuts.round().astype(np.int64), 0, height - 1)
-    clean = ink[rows].mean(axis=1) <= CLEAN * 255
+    clean = ink_at(ink, cuts) <= CLEAN * 255
     # Two cuts in one place have no character between them.
     clean &= np.concatenate([[True], np.diff(cuts) > 1])
     clean[[0, -1]] = True

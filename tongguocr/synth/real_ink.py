@@ -160,8 +160,13 @@ def make_line(name: str, text: str, grey: Pixels) -> LineImage:
 
 def _crossed(ink: Pixels, cuts: NDArray[np.float32]) -> float:
     """Ink under the cuts between characters, on average."""
-    rows = np.clip(cuts[1:-1].round().astype(np.int64), 0, len(ink) - 1)
-    return float(ink[rows].mean()) if len(rows) else 0.0
+    return float(ink_at(ink, cuts[1:-1]).mean()) if len(cuts) > 2 else 0.0
+
+
+def ink_at(ink: Pixels, cuts: NDArray[np.float32]) -> Numbers:
+    """How much ink each cut crosses, from 0 to 255."""
+    rows = np.clip(cuts.round().astype(np.int64), 0, len(ink) - 1)
+    return np.asarray(ink[rows].mean(axis=1), np.float64)
 
 
 def extract_ink(grey: Pixels) -> Pixels:

@@ -13,6 +13,7 @@ from pathlib import PurePath
 
 import numpy as np
 
+from tongguocr.layout.link import chains_of
 from tongguocr.synth.real_ink import LineImage, extract_ink
 from tongguocr.train.detector.real_pages import RealPage
 
@@ -23,22 +24,13 @@ PAPER = 0.08
 def lines_of_page(page: RealPage, known: Callable[[str], bool]) -> Iterator[LineImage]:
     """All runs of known characters of one page."""
     number = 0
-    for chain in _chains(page):
-        for is_known, run in groupby(chain, lambda k: bool(page.labels[k]) and known(page.labels[k])):
+    for chain in chains_of(page.following):
+        for is_known, run in groupby(
+            chain.tolist(), lambda k: bool(page.labels[k]) and known(page.labels[k])
+        ):
             if is_known:
                 yield _cut_out(page, list(run), number)
                 number += 1
-
-
-def _chains(page: RealPage) -> Iterator[list[int]]:
-    """Each line's characters from first to last."""
-    firsts = set(range(len(page.boxes))) - set(page.following.tolist())
-    for first in sorted(firsts):
-        chain, at = [], first
-        while at >= 0:
-            chain.append(at)
-            at = int(page.following[at])
-        yield chain
 
 
 def _cut_out(page: RealPage, run: list[int], number: int) -> LineImage:

@@ -55,7 +55,7 @@ def gather_data(
     drawn = f"{len(missing)} cannot be drawn: {''.join(missing[:40])}"
     said = [f"{len(chars)} characters, {len(book.faces)} faces; {drawn}"]
     pages = read_char_pages(char_pages) if char_pages is not None else []
-    if pages:
+    if char_pages is not None:
         said.append(_keep_char_pages(pages, out))
     if lines is not None or pages:
         said.append(_gather_lines(lines, pages, out, frozenset(chars)))

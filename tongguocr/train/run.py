@@ -53,7 +53,7 @@ class Run:
     """Minutes between validations, each with a checkpoint; labelled pages have one an epoch instead, and are
     only kept so often."""
     kept: tuple[str, ...] = ()
-    """Parts of the network that stay as they are: with stem and encoder kept, a CPU tunes twice as fast."""
+    """Parts of the network that stay as they are: with stem and encoder kept, a step is cheaper."""
     workers: int = 14
     seed: int = 1
     compile: bool = True
