@@ -3,6 +3,7 @@
 model       the network
 real_pages  real pages with character boxes: reader, packed file, their links and kinds
 pictures    what is no text: illustrations, and tables with rulers, labels and colour charts
+seals       owners' seals, which are no text either
 placing     pages put together on one window, and the labels of their characters
 windows     windows of composed pages, real lines and real pages, packed by worker processes
 paint       ... as images and labels, on the device

@@ -1,4 +1,4 @@
-"""Packed windows -> images and labels, on the device: ink and wear, the table, slips, real pages, tone.
+"""Packed windows -> images and labels, on the device: ink, wear, the table, slips, real pages, seals, tone.
 
 The renderer of the recogniser's blocks paints the ink and wears it; what lies around a page comes afterwards,
 cut out along the page's edge as the camera bent it. Labels go through the same bend. A character counts if
@@ -24,6 +24,7 @@ from tongguocr.synth.gpu.warp import seen_at, target
 from tongguocr.synth.real_ink import Lines
 from tongguocr.train.detector.pictures import make_scenes
 from tongguocr.train.detector.real_pages import RealPage
+from tongguocr.train.detector.seals import make_seals, press_seals
 from tongguocr.train.detector.windows import WindowRecipe, Windows
 
 READABLE = (10.0, 120.0)
@@ -132,6 +133,7 @@ class Painter:
     lines: LineStore | None
     pages: PageStore | None
     scenes: Tensor
+    seals: Tensor
 
     @staticmethod
     def load(
@@ -141,12 +143,13 @@ class Painter:
         recipe: WindowRecipe,
         device: torch.device,
     ) -> Painter:
-        scenes = torch.from_numpy(make_scenes(recipe.scenes, recipe.side, 1, atlas)).to(device)
+        scenes = make_scenes(recipe.scenes, recipe.side, 1, atlas)
         return Painter(
             GlyphAtlas.load(atlas, device),
             LineStore.load(lines, device) if lines is not None and len(lines) else None,
             PageStore.load(pages, device) if pages else None,
-            scenes,
+            torch.from_numpy(scenes).to(device),
+            torch.from_numpy(make_seals(recipe.seals, 1, atlas)).to(device),
         )
 
     @torch.no_grad()
@@ -162,7 +165,7 @@ class Painter:
         if self.pages is not None and len(work.views):
             real, more = self.pages.show(work.views, side)
             images, labels = torch.cat([images, real]), _joined(labels, more, work.batch.blocks)
-        return toned(images, work.tones), labels
+        return toned(press_seals(images, self.seals, work.seals), work.tones), labels
 
     def _paper(self, work: Windows, side: int) -> Tensor:
         """blocks x 1 x side x side: 1 on the page, 0 on its table and where a slip lies."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import cos, pi, sin
+from typing import Any
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFilter, ImageFont
@@ -22,6 +23,7 @@ from tongguocr.synth.fields import smooth_noise
 from tongguocr.synth.surroundings import make_ground
 from tongguocr.synth.wear import Ground, Wear
 from tongguocr.train.detector.placing import keep_glyphs
+from tongguocr.train.detector.seals import any_glyph
 
 GROUNDS: tuple[Ground, ...] = ("black", "felt", "wood", "cloth")
 LETTERS = "ABCDEFGHIKLMNOPRSTUVWXYZabcdefghiklmnoprstuvwxyz0123456789.,:-/()&"
@@ -142,7 +144,26 @@ def _view(side: int, rng: np.random.Generator) -> Pixels:
             cloud = np.sin(across / np.float32(length) + cloud * np.float32(rng.random())) * np.float32(1.4)
         total += np.where(cloud > 0, 1, -1) if rng.random() < 0.4 else cloud
     low, high = np.percentile(total, [2, 98])
-    return (np.clip((total - low) / max(high - low, 1e-3), 0, 1) * 255).astype(np.uint8)
+    view: Pixels = (np.clip((total - low) / max(high - low, 1e-3), 0, 1) * 255).astype(np.uint8)
+    return _strewn(view, rng) if rng.random() < 0.5 else view
+
+
+def _strewn(view: Pixels, rng: np.random.Generator) -> Pixels:
+    """Round things in rows or anywhere, with something on them: coins, buttons, fruit, windows of a house."""
+    picture, side = Image.fromarray(view), len(view)
+    size, gap = side * float(np.exp(rng.uniform(np.log(0.02), np.log(0.15)))), float(rng.uniform(1.0, 2.0))
+    spots = np.mgrid[0 : side : size * gap, 0 : side : size * gap].reshape(2, -1).T
+    if rng.random() < 0.4:
+        spots = rng.uniform(0, side, spots.shape)
+    base = float(rng.uniform(60, 220))
+    for x, y in spots[:150]:
+        round_thing = Image.new("L", (int(size) + 1,) * 2)
+        wide, high = size * rng.uniform(0.7, 1.0, 2)
+        ImageDraw.Draw(round_thing).ellipse((0, 0, wide, high), fill=255)
+        shade = smooth_noise(rng, (int(size) + 1,) * 2, max(size * float(rng.uniform(0.04, 0.3)), 1.0))
+        thing = Image.fromarray(np.clip(base + 35 * shade, 0, 255).astype(np.uint8))
+        picture.paste(thing, (int(x), int(y)), round_thing)
+    return np.asarray(picture)
 
 
 def _scene(side: int, atlas: Atlas, rng: np.random.Generator) -> Pixels:
@@ -165,8 +186,8 @@ def _scene(side: int, atlas: Atlas, rng: np.random.Generator) -> Pixels:
 
 
 def _ruled(picture: Image.Image, em: float, rng: np.random.Generator) -> Image.Image:
-    """A ruler across the table, ticks and figures on it, lying or standing."""
-    turned = rng.random() < 0.5
+    """A ruler across the table, ticks and figures on it, lying or standing; figures turned with it or not."""
+    turned, upright = rng.random() < 0.5, rng.random() < 0.6
     if turned:
         picture = picture.transpose(Image.Transpose.ROTATE_90)
     draw, side = ImageDraw.Draw(picture), picture.width
@@ -174,13 +195,24 @@ def _ruled(picture: Image.Image, em: float, rng: np.random.Generator) -> Image.I
     y, high = float(rng.uniform(0, side)), em * float(rng.uniform(1.0, 2.5))
     step = max(em / float(rng.uniform(3, 10)), 2.5)
     draw.rectangle((0, y, side, y + high), fill=(paper,) * 3)
-    font = ImageFont.load_default(max(high * 0.4, 6))
+    font = ImageFont.load_default(max(high * float(rng.uniform(0.25, 0.6)), 6))
+    each, first, most = int(rng.choice([5, 10, 10])), int(rng.integers(40)), int(rng.choice([10, 100]))
     for k in range(int(side / step)):
         reach = high * (0.45 if k % 10 == 0 else 0.32 if k % 5 == 0 else 0.2)
         draw.line((k * step, y, k * step, y + reach), fill=(ink,) * 3)
-        if k % 10 == 0:
-            draw.text((k * step, y + 0.5 * high), str(k // 10), fill=(ink,) * 3, font=font)
+        if k % each == 0:
+            figure = _figure(str((first + k // each) % most), font, turned and upright)
+            picture.paste((ink,) * 3, (int(k * step), int(y + 0.5 * high)), figure)
     return picture.transpose(Image.Transpose.ROTATE_270) if turned else picture
+
+
+def _figure(text: str, font: Any, turned: bool) -> Image.Image:
+    """A mask of this text; turned, so that it stands upright once the picture is turned back."""
+    x0, y0, x1, y1 = (int(v) for v in font.getbbox(text))
+    mask = Image.new("L", (x1 + 1, y1 + 1))
+    ImageDraw.Draw(mask).text((0, 0), text, fill=255, font=font)
+    mask = mask.crop((x0, y0, x1 + 1, y1 + 1))
+    return mask.transpose(Image.Transpose.ROTATE_90) if turned else mask
 
 
 def _chart(draw: ImageDraw.ImageDraw, side: int, em: float, rng: np.random.Generator) -> None:
@@ -210,10 +242,5 @@ def _label(picture: Image.Image, side: int, em: float, atlas: Atlas, rng: np.ran
             draw.text((x + 0.1 * high, top), text, fill=(40, 40, 40), font=font)
         else:
             for at in np.arange(x + 0.1 * high, x + wide - 0.8 * high, 0.85 * high):
-                glyph = Image.fromarray(_any_glyph(atlas, rng)).resize((max(int(0.8 * high), 4),) * 2)
+                glyph = Image.fromarray(any_glyph(atlas, rng)).resize((max(int(0.8 * high), 4),) * 2)
                 picture.paste((40, 40, 40), (int(at), int(top)), glyph)
-
-
-def _any_glyph(atlas: Atlas, rng: np.random.Generator) -> Pixels:
-    bits = atlas.bits[int(rng.integers(len(atlas.bits)))]
-    return np.unpackbits(bits, axis=1) * np.uint8(255)

@@ -25,9 +25,11 @@ from tongguocr.synth.gpu.pack import Batch, line_group, pack
 from tongguocr.synth.real_blocks import LineBlock, Setting, Shelf, for_real_ink
 from tongguocr.synth.real_ink import Lines
 from tongguocr.synth.text import TextSource
-from tongguocr.synth.wear import Wear, sample_wear
+from tongguocr.synth.wear import Wear
 from tongguocr.train.detector.pictures import illustrate
 from tongguocr.train.detector.placing import keep_glyphs, label, merge, moved, typical_size
+from tongguocr.train.detector.seals import draw_places
+from tongguocr.train.wears import draw_wear
 
 PAGES = 9
 """Pages in one window at most."""
@@ -66,10 +68,14 @@ class WindowRecipe:
     """Pages of characters drawn at random."""
     fresh: float = 0.3
     """Pages that are composed anew; the others have been in another window before."""
-    sealed: float = 0.25
-    """Windows that get a seal, besides those that wear brings."""
-    scenes: int = 64
-    """Different tables."""
+    sealed: float = 0.4
+    """Windows that get one to three seals."""
+    seals: int = 512
+    """Different seals ..."""
+    scenes: int = 96
+    """... and tables."""
+    coarse: float = 0.2
+    """Cut coarsely and scanned small (train/wears.py)."""
     severity: float = 1.0
 
 
@@ -89,6 +95,8 @@ class Windows:
     """windows x 3: number of the table's picture (-1: the paper fills the window), and its shift."""
     covers: Tensor
     """windows x 4: where a slip lies on the page; an empty box for none."""
+    seals: Tensor
+    """n x 7 (seals.py)."""
     tones: Tensor
     """all windows x 4: exponent, contrast, brightness, 1 if inverted."""
     views: Tensor
@@ -143,6 +151,7 @@ class WindowMaker:
             pages=torch.from_numpy(np.stack([window.pages for window in drawn])),
             scenes=torch.from_numpy(np.array([window.scene for window in drawn], np.int64)),
             covers=torch.from_numpy(np.array([self._cover() for _ in drawn], np.float32)),
+            seals=draw_places(len(drawn) + len(views), self.recipe.sealed, self.recipe.seals, side, self.rng),
             tones=torch.from_numpy(self._tones(len(drawn) + len(views))),
             views=torch.from_numpy(views),
             seed=seed,
@@ -216,9 +225,7 @@ class WindowMaker:
         return TextSource((), "".join(self.drawable[k] for k in picked))
 
     def _wear(self, real: bool) -> Wear:
-        wear = sample_wear(self.rng, self.recipe.severity, photographed=False)
-        if self.rng.random() < self.recipe.sealed:
-            wear = replace(wear, seals=1)
+        wear = draw_wear(self.rng, self.recipe.severity, coarse=0.0 if real else self.recipe.coarse)
         if self.rng.random() < self.recipe.slanting:
             wear = replace(wear, skew=float(self.rng.uniform(-1, 1)) * self.recipe.slant)
         return for_real_ink(wear) if real else wear
