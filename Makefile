@@ -18,7 +18,7 @@ $(VENV)/.installed: $(VENV)/.package
 demo: $(VENV)/.package
 	@mkdir -p out
 	$(BIN)/tongguocr blocks examples/page.json -o out/blocks.json --picture out/blocks.png
-	$(BIN)/tongguocr read examples/page.jpg --lines examples/page.json
+	$(BIN)/tongguocr read examples/page.jpg
 
 test: $(VENV)/.installed
 	PATH="$(CURDIR)/$(BIN):$$PATH" scripts/check

@@ -18,7 +18,7 @@ from recognise_pages import FakeEngine, read_as
 
 from tongguocr.errors import InputError, MissingExtraError
 from tongguocr.evaluate import compare as module
-from tongguocr.evaluate.compare import Comparing, Leaf, choose_detector, compare, find_leaves
+from tongguocr.evaluate.compare import Comparing, Leaf, compare, find_leaves
 from tongguocr.evaluate.compare_table import print_comparison
 from tongguocr.evaluate.text import METRICS
 from tongguocr.formats import write_page
@@ -145,14 +145,6 @@ def test_lines_that_cannot_be_given(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         InputError, match=r"p1\.json: its lines are for an image of 200 x 300 pixels, and .* 77 x 88"
     ):
         compare(folder, Comparing(given_lines=True))
-
-
-def test_the_detector_is_a_choice(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    assert choose_detector("tongguocr") == "tongguocr"
-    monkeypatch.setattr("tongguocr.layout.detect.SHIPPED", tmp_path / "none")
-    assert choose_detector() == "rapidocr"
-    monkeypatch.setattr("tongguocr.layout.detect.SHIPPED", tmp_path)
-    assert choose_detector() == "tongguocr"
 
 
 def run(*arguments: object) -> subprocess.CompletedProcess[str]:

@@ -275,7 +275,7 @@ def test_the_command_says_what_brings_lines(tmp_path: Path) -> None:
 
 def test_missing_weights_are_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tongguocr.layout.detect.SHIPPED", tmp_path / "none")
-    with pytest.raises(InputError, match=r"--detector rapidocr.*--weights DIR"):
+    with pytest.raises(InputError, match=r"none.manifest\.json: there is no such file\.$"):
         open_detector()
 
 

@@ -163,12 +163,14 @@ def test_a_busy_server_is_asked_again_with_growing_pauses() -> None:
         (Reply(b"<html>no</html>", 404), r"answered 404\.$"),
         (Reply(b"", 302, {"Location": "http://127.0.0.1:9/"}), r"answered 302\.$"),
         (Reply(None), r"broke off"),
-        (completion("天", delay=1.0), r"did not answer within 0.3 seconds\.$"),
+        (completion("天", delay=2.0), r"did not answer within 1 seconds\.$"),
     ],
 )
 def test_a_server_that_fails_is_named_in_one_sentence(reply: Reply, sentence: str) -> None:
+    # Only the reply that is to come too late has a short limit: a busy machine may delay the others as well.
+    limit = reply.delay / 2 if reply.delay else 60
     with serve(lambda question: reply) as server:
-        engine, _ = engine_of(server, timeout=0.3)
+        engine, _ = engine_of(server, timeout=limit)
         with pytest.raises(InputError, match=sentence) as caught:
             engine.read(inputs_of(make_page(3)))
         assert str(caught.value).startswith(f"{server.url}/v1/chat/completions: ")

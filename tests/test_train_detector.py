@@ -476,7 +476,7 @@ def test_validation_is_the_same_every_time(source: Source) -> None:
 
 def test_the_default_network_is_within_its_size() -> None:
     count = sum(p.numel() for p in Detector().parameters())
-    assert count < 2_900_000, "6 MB in half precision, with room for the graph"
+    assert count < 2_900_000, "3 MB as bytes, and half a second a page"
 
 
 def test_the_rate_warms_up_stays_and_falls() -> None:

@@ -70,7 +70,10 @@ def test_lines_may_be_found_by_another_detector() -> None:
     assert score.figures["AR"] > 0.95
 
 
-@pytest.mark.skipif((SHIPPED / "detector").is_dir(), reason="the detector has weights")
-def test_without_lines_and_without_a_detector_there_is_one_sentence() -> None:
+def test_the_example_page_is_read_with_nothing_but_its_name() -> None:
     done = run_read()
-    assert done.returncode == 2 and done.stderr.count("\n") == 1 and "--lines" in done.stderr
+    assert done.returncode == 0, done.stderr
+    wanted = read_page(EXAMPLES / "page.json")
+    found = done.stdout.rstrip("\n").split("\n")
+    score = score_lines(found, [line.text for line in wanted.lines], PROTOCOLS["strict"])
+    assert len(found) == len(wanted.lines) and score.figures["AR"] > 0.97

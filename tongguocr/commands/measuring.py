@@ -31,7 +31,9 @@ def _add_compare(commands: Subparsers) -> None:
     )
     compare.add_argument("--engines", metavar="E,...", help="tongguocr, rapidocr, tesseract, server")
     compare.add_argument("--given-lines", action="store_true", help="take the references' lines and order")
-    compare.add_argument("--detector", metavar="NAME", help="what finds lines for us: tongguocr, rapidocr")
+    compare.add_argument(
+        "--detector", default="tongguocr", metavar="NAME", help="what finds lines for us: tongguocr, rapidocr"
+    )
     compare.add_argument("--weights", type=Path, metavar="DIR", help="weights of the engine tongguocr")
     compare.add_argument("--url", metavar="URL", help="the server's address, for the engine server")
     compare.add_argument("--model", metavar="NAME", help="the server's model")

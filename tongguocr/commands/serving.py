@@ -15,7 +15,9 @@ def add(commands: Subparsers) -> None:
     serve.add_argument("--port", type=int, default=8000, metavar="N", help="8000; 0 for any that is free")
     serve.add_argument("--engine", metavar="NAME", help="tongguocr, rapidocr, tesseract, hf")
     serve.add_argument("--model", metavar="DIR", help="the engine's weights; hf: a folder or a hub's name")
-    serve.add_argument("--detector", metavar="NAME", help="what finds lines: tongguocr, rapidocr, none")
+    serve.add_argument(
+        "--detector", default="tongguocr", metavar="NAME", help="what finds lines: tongguocr, rapidocr, none"
+    )
     serve.add_argument("--threads", type=int, default=0, metavar="N", help="of each model (one a core)")
     serve.add_argument(
         "--time-limit",

@@ -40,7 +40,7 @@ class Comparing:
     engines: tuple[str, ...] = ()
     """By name; without names all of COMPARED that are there."""
     given_lines: bool = False
-    detector: str | None = None
+    detector: str = "tongguocr"
     """What finds lines for us, end to end; None: ours if its weights are there, else RapidOCR's."""
     weights: Path = SHIPPED
     url: str | None = None
@@ -81,7 +81,7 @@ def compare(
         "absent": absent,
     }
     if not comparing.given_lines and readers.keys() - WHOLE:
-        result["detector"] = choose_detector(comparing.detector)
+        result["detector"] = comparing.detector
     for name, reader in readers.items():
         result["engines"][name] = _measure(follow(leaves, name), reader, comparing)
     return result
@@ -157,7 +157,7 @@ def _open_ours(name: str, comparing: Comparing) -> Reader:
     from tongguocr.layout.detect import find_lines, open_detector
 
     read = _open_given(name, comparing)
-    detector = open_detector(choose_detector(comparing.detector))
+    detector = open_detector(comparing.detector)
     return lambda page: read(find_lines(page, detector))
 
 
@@ -167,13 +167,6 @@ def _on_pixels(read: Callable[[Pixels], list[str]]) -> Reader:
         return read(page.pixels)
 
     return reader
-
-
-def choose_detector(name: str | None = None) -> str:
-    """The detector asked for; else ours once its weights are part of the package, RapidOCR's until then."""
-    from tongguocr.layout.detect import SHIPPED as OURS
-
-    return name or ("tongguocr" if OURS.is_dir() else "rapidocr")
 
 
 def _measure(leaves: Iterable[Leaf], reader: Reader, comparing: Comparing) -> Summary:

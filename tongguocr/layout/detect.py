@@ -211,11 +211,6 @@ def open_detector(name: str = "tongguocr", weights: Path | None = None, threads:
         return PeerDetector(threads=threads)
     if name != "tongguocr":
         raise InputError(f"There is no detector {name!r}; take one of {', '.join(DETECTORS)}.")
-    if weights is None and not SHIPPED.is_dir():
-        raise InputError(
-            "The detector's weights are not part of this package yet: take --detector rapidocr, give lines"
-            " with `read --lines FILE`, or name weights with `lines --weights DIR`."
-        )
     return CharacterDetector(load_network(weights or SHIPPED, threads))
 
 

@@ -50,18 +50,18 @@ class Doubt:
     """The mean score of a line is at least this."""
     pair: float = 0.5
     """... of a line of two characters this, and of a single one this:"""
-    single: float = 0.6
+    single: float = 0.5
     far: float = 2.5
     """A short line farther than this from all longer ones, in the page's units, is none, unless it is ..."""
-    sure: float = 0.8
+    sure: float = 0.7
     """... at least this sure."""
     sizes: tuple[float, float] = (0.3, 6.0)
     """A short line's characters over those of the page."""
     short: int = 2
     beyond: float = 0.15
     """A line is cut off by the image's edge if most of its characters lie beyond it by more than this."""
-    fewest: int = 2
-    """A page with fewer characters than this, all of them not sure, has none."""
+    fewest: int = 6
+    """On a page with fewer characters than this, every line has to be as sure: it may be no page."""
 
 
 def link_characters(chars: Characters, linking: Linking = Linking()) -> list[Ints]:

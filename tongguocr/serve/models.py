@@ -77,7 +77,7 @@ def take_lines(page: Page, known: Page) -> Page:
 def open_models(
     engine: str = DEFAULT_ENGINE,
     model: str | None = None,
-    detector: str | None = None,
+    detector: str = "tongguocr",
     threads: int = 0,
     check: Callable[[], None] = lambda: None,
 ) -> Models:
@@ -98,14 +98,13 @@ def open_models(
     return Models(_name(engine, model), opened, find, scribe, check)
 
 
-def open_finder(detector: str | None, threads: int) -> Find | None:
-    """The detector by its name; unnamed, ours if its weights are there."""
-    from tongguocr.layout.detect import SHIPPED as OURS
+def open_finder(detector: str, threads: int) -> Find | None:
+    """The detector by its name."""
     from tongguocr.layout.detect import find_lines, open_detector
 
-    if detector == NO_DETECTOR or (detector is None and not OURS.is_dir()):
+    if detector == NO_DETECTOR:
         return None
-    opened = open_detector(detector or "tongguocr", None, threads)
+    opened = open_detector(detector, None, threads)
     return lambda page, direction: find_lines(page, opened, direction)
 
 

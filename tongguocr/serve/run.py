@@ -35,7 +35,7 @@ class Service:
     """0: any that is free."""
     engine: str = DEFAULT_ENGINE
     model: str | None = None
-    detector: str | None = None
+    detector: str = "tongguocr"
     threads: int = 0
     key_variable: str | None = None
     """The environment variable that holds the key that clients must have."""

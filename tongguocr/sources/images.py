@@ -22,6 +22,8 @@ from tongguocr.page import Pixels
 
 MAX_PIXELS = 256_000_000
 """A 200-megapixel scan of a map or a large rubbing still opens; a 40,000-pixel bomb does not."""
+STRIP = 1024
+"""Rows that are copied at a time."""
 MAX_TIFF_PAGES = 10_000
 IMAGE_SUFFIXES = (".jpg", ".jpeg", ".png", ".tif", ".tiff", ".jp2", ".j2k", ".webp", ".bmp", ".gif")
 # Pillow also opens formats that run other programs or are no scans at all; those are left alone.
@@ -102,7 +104,7 @@ def eight_bit(image: Image.Image) -> Image.Image:
         image = image.convert("RGBA")
         paper = Image.new("RGBA", image.size, "white")
         return Image.alpha_composite(paper, image).convert("RGB")
-    return image if image.mode == "L" else image.convert("L" if image.mode == "1" else "RGB")
+    return image if image.mode in ("L", "RGB") else image.convert("L" if image.mode == "1" else "RGB")
 
 
 def _walk_tiff(image: Any, pages: list[int]) -> None:
@@ -157,7 +159,8 @@ def _decode(file: Path | BytesIO, where: str, frame: int = 0) -> Pixels:
             if frame:
                 image.seek(frame)
             check_size(image.size, where)
-            return np.asarray(eight_bit(ImageOps.exif_transpose(image)))
+            ImageOps.exif_transpose(image, in_place=True)
+            return _to_array(eight_bit(image))
     except InputError:
         raise
     except FileNotFoundError:
@@ -171,6 +174,16 @@ def _decode(file: Path | BytesIO, where: str, frame: int = 0) -> Pixels:
     except Exception as error:  # Pillow's decoders raise whatever junk leads them to.
         reason = " ".join(str(error).split()).rstrip(".") or type(error).__name__
         raise InputError(f"{where}: the image is damaged ({reason}).") from None
+
+
+def _to_array(image: Image.Image) -> Pixels:
+    """The pixels, strip by strip: a large scan at once would take its size in memory twice more."""
+    width, height = image.size
+    pixels = np.empty((height, width) if image.mode == "L" else (height, width, 3), np.uint8)
+    for top in range(0, height, STRIP):
+        below = min(top + STRIP, height)
+        pixels[top:below] = np.asarray(image.crop((0, top, width, below)))
+    return pixels
 
 
 def check_size(size: tuple[int, int], where: str) -> None:

@@ -171,5 +171,5 @@ def _looks_like(page: Any, pixels: Pixels) -> bool:
 
 
 def _pixels(bitmap: Any) -> Pixels:
-    """A copy of the bitmap: PDFium frees it as soon as nothing refers to it."""
-    return np.array(eight_bit(bitmap.to_pil()))
+    """A copy of the bitmap, made while PDFium still has it; an array of the bitmap itself would keep it."""
+    return np.asarray(eight_bit(bitmap.to_pil().copy()))
