@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import replace
 
-from tongguocr.geometry import Box
-from tongguocr.layout.notes import find_columns
+import numpy as np
+from detector_pages import column
+
+from tongguocr.geometry import Box, union
+from tongguocr.layout.notes import find_columns, mend_kinds
+from tongguocr.page import Char, Kind, Line
 
 
 def rows(middle: float, top: float, right: float, left: float, thick: float = 18.0) -> list[Box]:
@@ -110,3 +114,32 @@ def test_what_is_known_decides_where_places_do_not() -> None:
     assert found(*boxes)[4] == (1, 0)
     assert known(boxes, [1, 2])[4] == (1, 0)
     assert known(boxes, [1, 2, 4])[4] == (1, 1)
+
+
+def line(boxes: list[Box], kind: Kind = "main") -> Line:
+    return Line("", union(boxes), kind=kind, chars=tuple(Char("", box) for box in boxes))
+
+
+def kinds(*lines: Line) -> list[str]:
+    return [mended.kind for mended in mend_kinds(lines)]
+
+
+def test_small_rows_side_by_side_are_a_note_whatever_was_said_of_them() -> None:
+    text = [line(column(500 - 60 * k, 20, 12, size=40, pitch=42)) for k in range(3)]
+    head = line(column(320, 20, 4, size=40, pitch=42))
+    right, left = (line(column(x, 180, n, size=26, pitch=28)) for x, n in ((334, 9), (306, 4)))
+    assert kinds(*text, head, right, left) == ["main"] * 4 + ["note"] * 2
+    assert kinds(*text, head, right, replace(left, kind="note")) == ["main"] * 4 + ["note"] * 2
+    assert kinds(*text, head, right) == ["main"] * 5, "a row alone has nothing to be judged by"
+    lying = replace(right, direction="left-to-right")
+    assert kinds(*text, head, lying, left) == ["main"] * 6
+    bare = replace(right, chars=())
+    assert kinds(*text, head, bare, left) == ["main"] * 6
+
+
+def test_small_columns_are_no_notes() -> None:
+    text = [line(column(500 - 60 * k, 20, 12, size=40, pitch=42)) for k in range(3)]
+    indented = [line(column(320 - 60 * k, 80, 12, size=28, pitch=30)) for k in range(2)]
+    assert kinds(*text, *indented) == ["main"] * 5
+    assert kinds(*indented, line(column(100, 20, 3), "fold")) == ["main", "main", "fold"]
+    assert kinds() == []

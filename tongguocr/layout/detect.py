@@ -20,6 +20,7 @@ from tongguocr.geometry import clip
 from tongguocr.layout.frame import Writing
 from tongguocr.layout.link import Doubt, Linking, drop_strays, link_characters, make_lines
 from tongguocr.layout.looks import cut_tiles, is_blank, padded, to_grey
+from tongguocr.layout.notes import mend_kinds
 from tongguocr.layout.order import order_lines
 from tongguocr.layout.peaks import Characters, Floats, find_peaks, together, without_echoes
 from tongguocr.page import Line, Page, Pixels
@@ -197,10 +198,11 @@ def find_lines(page: Page, detector: LineDetector, direction: Writing | None = N
     """
     if page.pixels is None:
         raise ValueError("lines are found in a page's pixels, and this page has none")
-    found = replace(page, lines=detector.detect(page.pixels))
+    lines = detector.detect(page.pixels)
+    found = replace(page, lines=mend_kinds(lines) if detector.tells_kinds else lines)
     ordered = order_lines(found, direction, keep_kinds=detector.tells_kinds)
-    lines = tuple(replace(line, id=f"l{k}") for k, line in enumerate(ordered.lines, start=1))
-    return replace(ordered, lines=lines)
+    numbered = tuple(replace(line, id=f"l{k}") for k, line in enumerate(ordered.lines, start=1))
+    return replace(ordered, lines=numbered)
 
 
 def open_detector(name: str = "tongguocr", weights: Path | None = None, threads: int = 0) -> LineDetector:

@@ -10,12 +10,14 @@ close together.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 
 from tongguocr.layout.frame import Flags, Floats, Ints, typical
+from tongguocr.page import Line
 
 SAME_TOP = 0.5
 """Two rows of a note begin within this part of a row's thickness ..."""
@@ -41,6 +43,10 @@ KNOWN = 0.8
 """How much it counts, in the same measure, that a line is said to be a note, or not to be one."""
 FAR = 2.5
 """Column distances beyond which the next column need not be in step."""
+SLIM = 0.82
+"""Rows of a note that a detector took for main text are thinner than this share of the main text ..."""
+CLOSE = 1.0
+"""... and their middles are nearer than this many of its thicknesses: its own columns are wider apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +82,33 @@ def find_columns(boxes: Floats, is_note: Flags | None = None) -> Columns:
     if is_note is not None and is_note.any():
         boxes, side = _in_their_columns(boxes, is_note)
     return Columns(_stack(boxes), side)
+
+
+def mend_kinds(lines: Sequence[Line]) -> tuple[Line, ...]:
+    """Lines whose kinds a detector told one by one, with notes where two small rows stand as those of a note.
+
+    Their characters' widths are what counts; lines that have none, or do not run downward, are left alone.
+    """
+    body = [k for k, line in enumerate(lines) if line.kind in ("main", "note") and _runs_down(line)]
+    thickness = np.array([np.median([c.box[2] - c.box[0] for c in lines[k].chars]) for k in body])
+    boxes = np.array([lines[k].box for k in body], np.float64).reshape(-1, 4)
+    x = (boxes[:, 0] + boxes[:, 2]) / 2
+    main = [
+        [w] * len(lines[k].chars) for k, w in zip(body, thickness, strict=True) if lines[k].kind == "main"
+    ]
+    if not main:
+        return tuple(lines)
+    thick = float(np.median(np.concatenate(main)))
+    mended = list(lines)
+    for right, left in _side_by_side(boxes, x, thickness):
+        if max(thickness[right], thickness[left]) < SLIM * thick and x[right] - x[left] < CLOSE * thick:
+            for k in (body[right], body[left]):
+                mended[k] = replace(lines[k], kind="note")
+    return tuple(mended)
+
+
+def _runs_down(line: Line) -> bool:
+    return bool(line.chars) and line.direction == "top-to-bottom"
 
 
 def _in_their_columns(boxes: Floats, is_note: Flags) -> tuple[Floats, Ints]:
