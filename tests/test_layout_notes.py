@@ -130,11 +130,16 @@ def test_small_rows_side_by_side_are_a_note_whatever_was_said_of_them() -> None:
     right, left = (line(column(x, 180, n, size=26, pitch=28)) for x, n in ((334, 9), (306, 4)))
     assert kinds(*text, head, right, left) == ["main"] * 4 + ["note"] * 2
     assert kinds(*text, head, right, replace(left, kind="note")) == ["main"] * 4 + ["note"] * 2
-    assert kinds(*text, head, right) == ["main"] * 5, "a row alone has nothing to be judged by"
-    lying = replace(right, direction="left-to-right")
-    assert kinds(*text, head, lying, left) == ["main"] * 6
-    bare = replace(right, chars=())
-    assert kinds(*text, head, bare, left) == ["main"] * 6
+    lying, bare = replace(right, direction="left-to-right"), replace(right, chars=())
+    assert kinds(*text, lying, bare, left) == ["main"] * 6
+
+
+def test_a_small_row_alone_hangs_on_main_text() -> None:
+    text = [line(column(500 - 60 * k, 20, 12, size=40, pitch=42)) for k in range(3)]
+    head = line(column(320, 20, 4, size=40, pitch=42))
+    for top, kind in ((185, "note"), (260, "main")):
+        assert kinds(*text, head, line(column(334, top, 3, size=26, pitch=28)))[-1] == kind
+    assert kinds(*text, head, line(column(320, 187, 1, size=40, across=18)))[-1] == "main", "卜 is narrow"
 
 
 def test_small_columns_are_no_notes() -> None:

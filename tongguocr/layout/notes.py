@@ -47,6 +47,8 @@ SLIM = 0.82
 """Rows of a note that a detector took for main text are thinner than this share of the main text ..."""
 CLOSE = 1.0
 """... and their middles are nearer than this many of its thicknesses: its own columns are wider apart."""
+TOUCHING = 0.8
+"""A row alone is a note if it is so near to main text above or below, in the same measure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,26 +87,42 @@ def find_columns(boxes: Floats, is_note: Flags | None = None) -> Columns:
 
 
 def mend_kinds(lines: Sequence[Line]) -> tuple[Line, ...]:
-    """Lines whose kinds a detector told one by one, with notes where two small rows stand as those of a note.
+    """Lines whose kinds a detector told one by one, with notes where small rows stand as those of a note.
 
-    Their characters' widths are what counts; lines that have none, or do not run downward, are left alone.
+    Two rows side by side are one, and so is a row alone just above or below main text. The sizes of characters
+    are what counts; lines that have none, or do not run downward, are left alone.
     """
     body = [k for k, line in enumerate(lines) if line.kind in ("main", "note") and _runs_down(line)]
-    thickness = np.array([np.median([c.box[2] - c.box[0] for c in lines[k].chars]) for k in body])
-    boxes = np.array([lines[k].box for k in body], np.float64).reshape(-1, 4)
-    x = (boxes[:, 0] + boxes[:, 2]) / 2
-    main = [
-        [w] * len(lines[k].chars) for k, w in zip(body, thickness, strict=True) if lines[k].kind == "main"
-    ]
-    if not main:
+    is_main = np.array([lines[k].kind == "main" for k in body], np.bool_)
+    if not is_main.any():
         return tuple(lines)
-    thick = float(np.median(np.concatenate(main)))
-    mended = list(lines)
-    for right, left in _side_by_side(boxes, x, thickness):
-        if max(thickness[right], thickness[left]) < SLIM * thick and x[right] - x[left] < CLOSE * thick:
-            for k in (body[right], body[left]):
-                mended[k] = replace(lines[k], kind="note")
-    return tuple(mended)
+    w, unit = (np.array(values) for values in zip(*(_sizes(lines[k]) for k in body), strict=True))
+    counts = [len(lines[k].chars) for k in body]
+    boxes = np.array([lines[k].box for k in body], np.float64)
+    x = (boxes[:, 0] + boxes[:, 2]) / 2
+    thick = float(np.median(np.repeat(w, counts * is_main)))
+    small = set(np.flatnonzero(is_main & _hangs_on(boxes, x, unit, thick)).tolist())
+    for right, left in _side_by_side(boxes, x, w):
+        if max(w[right], w[left]) < SLIM * thick and x[right] - x[left] < CLOSE * thick:
+            small |= {right, left}
+    notes = {body[k] for k in small}
+    return tuple(replace(line, kind="note") if k in notes else line for k, line in enumerate(lines))
+
+
+def _hangs_on(boxes: Floats, x: Floats, unit: Floats, thick: float) -> Flags:
+    """Which rows are small and stand just above or below a line of full size, within its width."""
+    full = unit >= AS_THICK * thick
+    above, below = boxes[:, None, 1] - boxes[None, :, 3], boxes[None, :, 1] - boxes[:, None, 3]
+    apart = np.maximum(above, below) / thick
+    aside = np.abs(x[:, None] - x[None]) / np.maximum(boxes[:, 2] - boxes[:, 0], 1)[None]
+    hangs = full[None] & (apart > -0.3) & (apart < TOUCHING) & (aside < 0.5)
+    return np.asarray(~full & hangs.any(1))
+
+
+def _sizes(line: Line) -> tuple[float, float]:
+    """The middle width and the middle longer side of a line's characters."""
+    sides = np.array([(c.box[2] - c.box[0], c.box[3] - c.box[1]) for c in line.chars])
+    return float(np.median(sides[:, 0])), float(np.median(sides.max(1)))
 
 
 def _runs_down(line: Line) -> bool:
