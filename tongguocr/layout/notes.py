@@ -89,7 +89,7 @@ def find_columns(boxes: Floats, is_note: Flags | None = None) -> Columns:
 def mend_kinds(lines: Sequence[Line]) -> tuple[Line, ...]:
     """Lines whose kinds a detector told one by one, with notes where small rows stand as those of a note.
 
-    Two rows side by side are one, and so is a row alone just above or below main text. The sizes of characters
+    Two rows side by side are one, and so is a row alone just above or below main text. Sizes of characters
     are what counts; lines that have none, or do not run downward, are left alone.
     """
     body = [k for k, line in enumerate(lines) if line.kind in ("main", "note") and _runs_down(line)]
