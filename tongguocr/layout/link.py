@@ -48,16 +48,16 @@ class Doubt:
 
     line: float = 0.4
     """The mean score of a line is at least this."""
-    pair: float = 0.5
-    """... of a line of two characters this, and of a single one this:"""
-    single: float = 0.5
+    short_line: float = 0.5
+    """... and that of a short one this."""
+    short: int = 2
+    """Characters of a short line, at most."""
     far: float = 2.5
     """A short line farther than this from all longer ones, in the page's units, is none, unless it is ..."""
     sure: float = 0.7
     """... at least this sure."""
     sizes: tuple[float, float] = (0.3, 6.0)
     """A short line's characters over those of the page."""
-    short: int = 2
     beyond: float = 0.15
     """A line is cut off by the image's edge if most of its characters lie beyond it by more than this."""
     fewest: int = 6
@@ -157,10 +157,13 @@ def drop_strays(
     chars: Characters, chains: Sequence[Ints], width: float, height: float, doubt: Doubt = Doubt()
 ) -> list[Ints]:
     """The lines that are believed to be text, on an image of this size."""
-    wanted = (doubt.single, doubt.pair, doubt.line)
     cut = _cut_off(chars, width, height) > doubt.beyond
     whole = [c for c in chains if cut[c].mean() <= 0.5]
-    sure = [c for c in whole if chars.scores[c].mean() >= wanted[min(len(c), 3) - 1]]
+    sure = [
+        c
+        for c in whole
+        if chars.scores[c].mean() >= (doubt.line if len(c) > doubt.short else doubt.short_line)
+    ]
     count = sum(map(len, sure))
     if not count:
         return []
