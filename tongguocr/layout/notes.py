@@ -122,6 +122,7 @@ def _hangs_on(boxes: Floats, x: Floats, unit: Floats, thick: float) -> Flags:
 def _sizes(line: Line) -> tuple[float, float]:
     """The middle width and the middle longer side of a line's characters."""
     sides = np.array([(c.box[2] - c.box[0], c.box[3] - c.box[1]) for c in line.chars])
+    sides = np.maximum(sides, 1e-3)  # a character at the page's edge may have nothing on it
     return float(np.median(sides[:, 0])), float(np.median(sides.max(1)))
 
 
