@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
+from PIL import Image
 
 from tongguocr.layout.detect import Network
 from tongguocr.layout.peaks import (
@@ -109,3 +112,16 @@ def _patches(dark: np.ndarray) -> list[tuple[int, int, int, int]]:
     from scipy.ndimage import find_objects, label
 
     return [(x.start, y.start, x.stop, y.stop) for y, x in find_objects(label(dark)[0])]
+
+
+def write_char_pages(folder: Path, count: int = 6) -> Path:
+    """Pages of three columns of dark squares, with the box of each."""
+    folder.mkdir()
+    entries = []
+    for k in range(count):
+        lines = [column(x, 40, 8, size=24, pitch=28) for x in (230, 180, 130 - k)]
+        Image.fromarray(paint(lines, 280, 320)).save(folder / f"p{k}.png")
+        chars = [{"box": list(box), "ch": None} for line in lines for box in line]
+        entries.append({"image": f"p{k}.png", "size": [280, 320], "chars": chars})
+    (folder / "pages.json").write_text(json.dumps(entries), encoding="utf-8")
+    return folder

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from detector_pages import characters, column, paint
+from detector_pages import column, paint, write_char_pages
 from PIL import Image
 from synth_pages import empty
 from tiny_fonts import write_sources
@@ -20,49 +20,24 @@ from tiny_fonts import write_sources
 from tongguocr.errors import InputError
 from tongguocr.formats import read_page
 from tongguocr.layout.detect import load_network
-from tongguocr.layout.peaks import (
-    CHANNELS,
-    FIRST,
-    HEAT,
-    KIND,
-    LAST,
-    NEXT,
-    SHIFT,
-    SIZE,
-    STRIDE,
-    TYPICAL,
-    find_peaks,
-)
-from tongguocr.page import KINDS, Kind
+from tongguocr.page import Kind
 from tongguocr.synth.composition import ComposedLine
 from tongguocr.synth.gpu.conditions import stack
 from tongguocr.synth.wear import NO_WEAR, Wear
 from tongguocr.train.detector.feed import Source, load_source
-from tongguocr.train.detector.judge import Judge, Tally, compare, match_centres
+from tongguocr.train.detector.judge import Judge
 from tongguocr.train.detector.loop import DetectorRun, load_detector
 from tongguocr.train.detector.model import Detector, DetectorSize
 from tongguocr.train.detector.paint import (
-    Labels,
-    PageStore,
     Painter,
     page_edges,
-    sorted_out,
     to_device,
     toned,
 )
 from tongguocr.train.detector.pictures import draw_picture, illustrate, make_scenes
 from tongguocr.train.detector.placing import keep_glyphs, label, merge
-from tongguocr.train.detector.real_pages import (
-    RealPage,
-    is_held_out,
-    load_pages,
-    make_page,
-    read_char_pages,
-    save_pages,
-    trace_lines,
-)
+from tongguocr.train.detector.seals import SIDE, make_seals, press_seals
 from tongguocr.train.detector.stage import is_detector_stage, load_detector_stage
-from tongguocr.train.detector.targets import focal_loss, heat_map, losses
 from tongguocr.train.detector.windows import WindowRecipe
 from tongguocr.train.journal import Progress
 
@@ -100,19 +75,6 @@ SMALL = WindowRecipe(side=160, windows=3, real_pages=2, size=(18, 26), scenes=4)
 def run(*arguments: object) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "tongguocr.cli", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, encoding="utf-8")
-
-
-def write_char_pages(folder: Path, count: int = 6) -> Path:
-    """Pages of three columns of dark squares, with the box of each."""
-    folder.mkdir()
-    entries = []
-    for k in range(count):
-        lines = [column(x, 40, 8, size=24, pitch=28) for x in (230, 180, 130 - k)]
-        Image.fromarray(paint(lines, 280, 320)).save(folder / f"p{k}.png")
-        chars = [{"box": list(box), "ch": None} for line in lines for box in line]
-        entries.append({"image": f"p{k}.png", "size": [280, 320], "chars": chars})
-    (folder / "pages.json").write_text(json.dumps(entries), encoding="utf-8")
-    return folder
 
 
 @pytest.fixture(scope="module")
@@ -201,206 +163,6 @@ def test_painted_ink_lies_in_the_labelled_boxes(source: Source) -> None:
         assert labels.wanted.sum() > 20 and images.shape == (5, 1, 160, 160)
 
 
-def test_a_real_page_is_cut_where_its_labels_are() -> None:
-    """A page turned and enlarged: each box still holds its dark square and nothing else."""
-    lines = [column(x, 60, 6, size=24, pitch=34) for x in (200, 140, 80)]
-    boxes = np.array([box for line in lines for box in line], np.float32)
-    store = PageStore.load([make_page("a", paint(lines, 280, 300), boxes)], CPU)
-    views = torch.tensor([[0, 1.3, 0.06, 140.0, 150.0], [0, 0.8, -0.03, 100.0, 120.0]])
-    images, labels = store.show(views, 256)
-    assert labels.wanted.sum() > 25
-    for k in torch.nonzero(labels.wanted)[:, 0].tolist():
-        x, y = ((labels.boxes[k, :2] + labels.boxes[k, 2:]) / 2).long().tolist()
-        assert images[labels.block[k], 0, y, x] < 0.25
-        x0, y0, x1, y1 = labels.boxes[k].long().tolist()
-        if min(x0, y0) > 3 and max(x1, y1) < 252:
-            beside = images[labels.block[k], 0, [y0 - 2, y1 + 2], [x0 - 2, x1 + 2]]
-            assert (beside > 0.75).all()
-    after = labels.following[labels.wanted]
-    assert (labels.block[after[after >= 0]] == labels.block[labels.wanted][after >= 0]).all()
-
-
-def labels_of(lines: list[list[tuple[float, ...]]], kinds: list[int] | None = None) -> Labels:
-    """Labels of one image."""
-    boxes = torch.tensor([box for line in lines for box in line])
-    following = torch.arange(1, len(boxes) + 1)
-    ends = np.cumsum([len(line) for line in lines]) - 1
-    following[ends] = -1
-    kind = torch.repeat_interleave(
-        torch.tensor(kinds or [0] * len(lines)), torch.tensor([len(x) for x in lines])
-    )
-    yes = torch.ones(len(boxes), dtype=torch.bool)
-    return Labels(torch.zeros(len(boxes), dtype=torch.long), boxes, following, kind, yes, ~yes)
-
-
-def perfect_maps(labels: Labels, rows: int, columns: int) -> torch.Tensor:
-    """The maps that a perfect network would give."""
-    maps = torch.zeros(1, CHANNELS, rows, columns)
-    heat, _ = heat_map(labels, 1, rows, columns)
-    maps[:, HEAT] = torch.logit(heat.clamp(1e-4, 1 - 1e-4))
-    centre, sides = (labels.boxes[:, :2] + labels.boxes[:, 2:]) / 2, labels.boxes[:, 2:] - labels.boxes[:, :2]
-    for k in range(len(labels.boxes)):
-        r, c = (int(v) for v in (centre[k, 1] // STRIDE, centre[k, 0] // STRIDE))
-        for y in range(r - 1, r + 2):
-            for x in range(c - 1, c + 2):
-                maps[0, SIZE, y, x] = (sides[k] / TYPICAL).log()
-                maps[0, SHIFT, y, x] = centre[k] / STRIDE - torch.tensor([x + 0.5, y + 0.5])
-                after = int(labels.following[k])
-                maps[0, LAST, y, x] = 9.0 if after < 0 else -9.0
-                maps[0, FIRST, y, x] = -9.0 if k in labels.following else 9.0
-                if after >= 0:
-                    maps[0, NEXT, y, x] = (centre[after] - centre[k]) / sides[k].max()
-                maps[0, KIND, y, x] = 0.0
-                maps[0, KIND.start + int(labels.kinds[k]), y, x] = 9.0
-    return maps
-
-
-LINES = [column(200, 40, 6), column(150, 40, 6, size=20, pitch=28)]
-
-
-def test_perfect_maps_cost_nothing_and_give_the_labels_back() -> None:
-    labels = labels_of(LINES, [0, 1])
-    maps = perfect_maps(labels, 64, 64)
-    found = losses(maps, labels)
-    for name in ("size", "shift", "following", "last", "first", "kind"):
-        assert float(found[name]) < 0.01, name
-    assert float(found["heat"]) < 0.2
-    worse = losses(maps + 6 * torch.randn(maps.shape, generator=torch.Generator().manual_seed(1)), labels)
-    assert all(float(worse[name]) > float(found[name]) + 0.01 for name in found)
-    tally = Tally()
-    compare(find_peaks(maps[0].numpy(), 0.3), labels, 0, tally)
-    assert tally == Tally(found=12, linked=12, right_kind=12)
-    assert set(tally.figures("").values()) == {1.0}
-
-
-def test_the_judge_counts_what_is_wrong() -> None:
-    labels = labels_of(LINES)
-    chars = characters([[*LINES[0]], [*LINES[1][:4]], [(20.0, 20.0, 40.0, 40.0)]])
-    tally = Tally()
-    compare(chars, labels, 0, tally)
-    assert (tally.found, tally.missed, tally.extra, tally.linked) == (10, 2, 1, 10)
-    excused = replace(labels, ignored=labels.ignored | (torch.arange(12) == 11), wanted=torch.arange(12) < 11)
-    tally = Tally()
-    compare(characters(LINES), excused, 0, tally)
-    assert (tally.found, tally.missed, tally.extra) == (11, 0, 0)
-    match = match_centres(chars.centres, labels.boxes.numpy(), np.ones(12, np.bool_))
-    assert match.tolist() == [*range(10), -1, -1]
-
-
-def test_heat_is_one_at_centres_and_narrow_for_small_characters() -> None:
-    labels = labels_of([[(80.0, 80.0, 92.0, 92.0)], [(150.0, 150.0, 230.0, 230.0)]])
-    heat, counts = heat_map(labels, 1, 64, 64)
-    assert heat[0, 21, 21] == 1 and heat[0, 47, 47] == 1 and int((heat == 1).sum()) == 2
-    assert heat[0, 21, 23] < 0.01 < 0.4 < heat[0, 47, 49]
-    assert counts.min() == 1
-    ignored = replace(labels, wanted=torch.tensor([True, False]), ignored=torch.tensor([False, True]))
-    heat, counts = heat_map(ignored, 1, 64, 64)
-    assert int((heat == 1).sum()) == 1 and counts[0, 40:56, 40:56].max() == 0 and counts[0, 30, 30] == 1
-
-
-def test_a_centre_under_a_blot_counts() -> None:
-    boxes = [[(80.0, 80.0, 104.0, 104.0)], [(60.0, 60.0, 180.0, 180.0)]]
-    labels = replace(
-        labels_of(boxes), wanted=torch.tensor([True, False]), ignored=torch.tensor([False, True])
-    )
-    heat, counts = heat_map(labels, 1, 64, 64)
-    assert counts[0, 23, 23] == 1 and heat[0, 23, 23] == 1 and counts[0, 23, 26] == 0
-
-
-def test_a_line_ends_before_what_cannot_be_seen() -> None:
-    """The third character is under a slip; the last one is off the image, and yet it is known."""
-    boxes = torch.tensor(column(100, 60, 5, size=24, pitch=30))
-    here = torch.tensor([True, True, False, True, True])
-    block, kinds = torch.zeros(5, dtype=torch.long), torch.zeros(5, dtype=torch.long)
-    labels = sorted_out(block, boxes, torch.tensor([1, 2, 3, 4, -1]), kinds, here, 170)
-    assert labels.following.tolist() == [1, -1, -1, 4, -1]
-    assert labels.wanted.tolist() == [True, True, False, True, False]
-    assert labels.ignored.tolist() == [False, False, False, False, True]
-    for size, (wanted, ignored) in {8.0: (False, True), 5.0: (False, False), 200.0: (False, False)}.items():
-        one = torch.tensor(column(85, 85, 1, size=size))
-        found = sorted_out(block[:1], one, block[:1] - 1, block[:1], torch.tensor([True]), 170)
-        assert (bool(found.wanted), bool(found.ignored)) == (wanted, ignored)
-
-
-def test_focal_loss_blames_what_is_far_from_a_centre_most() -> None:
-    heat = torch.tensor([[[0.0, 0.8, 1.0]]])
-    alarm = [
-        float(
-            focal_loss(
-                torch.tensor([[[3.0 if v == k else -6.0 for v in range(3)]]]), heat, torch.ones(1, 1, 3)
-            )
-        )
-        for k in range(3)
-    ]
-    assert alarm[2] < alarm[1] < alarm[0]
-
-
-def test_lines_of_real_pages_are_traced() -> None:
-    main, right, left = column(300, 50, 4, 30), column(310, 190, 5, 18, 20), column(290, 190, 5, 18, 20)
-    fold = column(200, 60, 5, 20, 24)
-    boxes = np.array([*main, *right, *left, *column(100, 50, 9, 30), *fold], np.float32)
-    following, kinds = trace_lines(boxes, 400, 400)
-    assert following.tolist() == [
-        1,
-        2,
-        3,
-        -1,
-        5,
-        6,
-        7,
-        8,
-        -1,
-        10,
-        11,
-        12,
-        13,
-        -1,
-        *range(15, 23),
-        -1,
-        *range(24, 28),
-        -1,
-    ]
-    names = [KINDS[k] for k in kinds]
-    assert names == ["main"] * 4 + ["note"] * 10 + ["main"] * 9 + ["fold"] * 5
-
-
-def test_char_pages_are_packed_whole(tmp_path: Path) -> None:
-    pages = read_char_pages(write_char_pages(tmp_path / "pages"))
-    save_pages(pages, tmp_path / "char_pages.npz")
-    for page, again in zip(pages, load_pages(tmp_path / "char_pages.npz"), strict=True):
-        assert page.name == again.name and np.array_equal(page.boxes, again.boxes)
-        assert np.array_equal(page.following, again.following) and np.array_equal(page.kinds, again.kinds)
-        assert np.abs(page.pixels.astype(int) - again.pixels).mean() < 3
-    names = [f"page-{k}.jpg" for k in range(500)]
-    assert 60 < sum(map(is_held_out, names)) < 150
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "{",
-        "[1]",
-        '[{"image": "p0.png"}]',
-        '[{"image": "p0.png", "chars": [{"box": [1, 2, 3]}]}]',
-        '[{"image": "p0.png", "chars": [{"box": [5, 2, 3, 9]}]}]',
-        '[{"image": "none.png", "chars": []}]',
-    ],
-)
-def test_other_folders_are_refused(tmp_path: Path, text: str) -> None:
-    folder = write_char_pages(tmp_path / "pages", 1)
-    (folder / "pages.json").write_text(text)
-    with pytest.raises(InputError, match=r"pages\.json|none\.png"):
-        read_char_pages(folder)
-    (tmp_path / "x.npz").write_bytes(b"junk")
-    with pytest.raises(InputError, match=r"x\.npz"):
-        load_pages(tmp_path / "x.npz")
-
-
-def test_a_page_without_characters_is_a_page() -> None:
-    page: RealPage = make_page("blank", np.full((60, 50), 200, np.uint8), np.zeros((0, 4), np.float32))
-    assert len(page.following) == 0 and len(page.kinds) == 0
-
-
 def test_pictures_drive_text_away(source: Source) -> None:
     maker = source.maker(2)
     page = maker._page()
@@ -452,6 +214,20 @@ def test_scenes_and_tones(source: Source) -> None:
     assert torch.allclose(toned(images, same), images, atol=1e-3)
     inverted = torch.tensor([[1.0, 1.0, 0.0, 1.0]] * 2)
     assert torch.allclose(toned(images, inverted), 1 - images, atol=1e-3)
+
+
+def test_a_seal_darkens_its_place_and_no_other(source: Source) -> None:
+    masks = make_seals(40, 3, source.data.atlas)
+    assert masks.shape == (40, SIDE, SIDE) and (masks.reshape(40, -1).max(1) > 150).all()
+    assert np.array_equal(masks, make_seals(40, 3, source.data.atlas))
+    images = torch.full((3, 1, 160, 160), 0.9)
+    place = torch.tensor([[1.0, 4.0, 70.0, 90.0, 40.0, 0.0, 0.6]])
+    pressed = press_seals(images, torch.from_numpy(masks), place)
+    changed = torch.nonzero(pressed != images)
+    assert (changed[:, 0] == 1).all() and 50 <= changed[:, 3].min() <= changed[:, 3].max() < 90
+    assert 70 <= changed[:, 2].min() <= changed[:, 2].max() < 110
+    assert pressed.min() == pytest.approx(0.9 * 0.4, abs=0.1) and (pressed <= images).all()
+    assert press_seals(images, torch.from_numpy(masks), place[:0]) is images
 
 
 def test_a_page_ends_at_its_edge_however_it_is_turned() -> None:
