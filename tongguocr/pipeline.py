@@ -20,6 +20,9 @@ from tongguocr.recognise import SHIPPED, Engine, fill_page, make_inputs
 DEFAULT_ENGINE = "tongguocr"
 """Whatever reads best on the measured sets; `python -m bench.recogniser` tells."""
 
+DEFAULT_DETECTOR = "tongguocr"
+"""Likewise, and `python -m bench.layout` tells."""
+
 LINE_SUFFIXES = (".json", ".page.xml", ".xml", ".alto.xml", ".alto")
 """What a file with a page's lines may be called, behind the page's name; the first that is there counts."""
 
@@ -37,7 +40,7 @@ class Setup:
     """Where the engine server finds its server, and which of its models."""
     lines: Path | None = None
     """A file with the lines of one page, or a folder with one such file a page."""
-    detector: str = "tongguocr"
+    detector: str = DEFAULT_DETECTOR
     detector_weights: Path | None = None
     direction: Writing | None = None
     threads: int = 0
@@ -108,7 +111,7 @@ def _open(engine: str, setup: Setup) -> Engine:
 
 def line_finder(
     given: Path | None = None,
-    detector: str = "tongguocr",
+    detector: str = DEFAULT_DETECTOR,
     direction: Writing | None = None,
     weights: Path | None = None,
     threads: int = 0,

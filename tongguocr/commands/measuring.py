@@ -31,9 +31,7 @@ def _add_compare(commands: Subparsers) -> None:
     )
     compare.add_argument("--engines", metavar="E,...", help="tongguocr, rapidocr, tesseract, server")
     compare.add_argument("--given-lines", action="store_true", help="take the references' lines and order")
-    compare.add_argument(
-        "--detector", default="tongguocr", metavar="NAME", help="what finds lines for us: tongguocr, rapidocr"
-    )
+    compare.add_argument("--detector", metavar="NAME", help="what finds lines for us: tongguocr, rapidocr")
     compare.add_argument("--weights", type=Path, metavar="DIR", help="weights of the engine tongguocr")
     compare.add_argument("--url", metavar="URL", help="the server's address, for the engine server")
     compare.add_argument("--model", metavar="NAME", help="the server's model")
@@ -72,13 +70,14 @@ def _compare(args: argparse.Namespace) -> None:
     need("Comparing", "eval", "rapidfuzz", "rich")
     from tongguocr.evaluate.compare import Comparing, compare
     from tongguocr.evaluate.compare_table import print_comparison
+    from tongguocr.pipeline import DEFAULT_DETECTOR
     from tongguocr.progress import follow
     from tongguocr.recognise import SHIPPED
 
     comparing = Comparing(
         tuple(name.strip() for name in args.engines.split(",")) if args.engines else (),
         args.given_lines,
-        args.detector,
+        args.detector or DEFAULT_DETECTOR,
         args.weights or SHIPPED,
         args.url,
         args.model,

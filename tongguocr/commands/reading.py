@@ -59,9 +59,7 @@ def _add_means(means: argparse._ArgumentGroup) -> None:
         metavar="PATH",
         help="given lines (our JSON, PAGE XML, ALTO): a file or a folder",
     )
-    means.add_argument(
-        "--detector", default="tongguocr", metavar="NAME", help="what finds lines: tongguocr, rapidocr"
-    )
+    means.add_argument("--detector", metavar="NAME", help="what finds lines: tongguocr, rapidocr")
     means.add_argument(
         "--detector-weights", type=Path, metavar="DIR", help="exported weights of our detector"
     )
@@ -134,7 +132,7 @@ def _style(args: argparse.Namespace) -> Style:
 
 
 def _setup(args: argparse.Namespace, threads: int) -> Setup:
-    from tongguocr.pipeline import DEFAULT_ENGINE, Setup
+    from tongguocr.pipeline import DEFAULT_DETECTOR, DEFAULT_ENGINE, Setup
     from tongguocr.recognise import SHIPPED
 
     return Setup(
@@ -144,7 +142,7 @@ def _setup(args: argparse.Namespace, threads: int) -> Setup:
         url=args.url,
         model=args.model,
         lines=args.lines,
-        detector=args.detector,
+        detector=args.detector or DEFAULT_DETECTOR,
         detector_weights=args.detector_weights,
         direction=args.direction,
         threads=threads,

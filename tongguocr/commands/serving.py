@@ -15,9 +15,7 @@ def add(commands: Subparsers) -> None:
     serve.add_argument("--port", type=int, default=8000, metavar="N", help="8000; 0 for any that is free")
     serve.add_argument("--engine", metavar="NAME", help="tongguocr, rapidocr, tesseract, hf")
     serve.add_argument("--model", metavar="DIR", help="the engine's weights; hf: a folder or a hub's name")
-    serve.add_argument(
-        "--detector", default="tongguocr", metavar="NAME", help="what finds lines: tongguocr, rapidocr, none"
-    )
+    serve.add_argument("--detector", metavar="NAME", help="what finds lines: tongguocr, rapidocr, none")
     serve.add_argument("--threads", type=int, default=0, metavar="N", help="of each model (one a core)")
     serve.add_argument(
         "--time-limit",
@@ -34,7 +32,7 @@ def add(commands: Subparsers) -> None:
 
 def _serve(args: argparse.Namespace) -> int:
     need("The command serve", "serve", "fastapi", "uvicorn", "python_multipart")
-    from tongguocr.pipeline import DEFAULT_ENGINE
+    from tongguocr.pipeline import DEFAULT_DETECTOR, DEFAULT_ENGINE
     from tongguocr.serve import Bounds, Service, serve
 
     # Written so that it refuses what is no number, too.
@@ -45,7 +43,7 @@ def _serve(args: argparse.Namespace) -> int:
         args.port,
         args.engine or DEFAULT_ENGINE,
         args.model,
-        args.detector,
+        args.detector or DEFAULT_DETECTOR,
         args.threads,
         args.api_key_env,
         Bounds(seconds=args.time_limit),

@@ -20,6 +20,7 @@ from tongguocr.evaluate.report import Summary, summarise
 from tongguocr.formats import read_page
 from tongguocr.geometry import area
 from tongguocr.page import Page, Pixels, bare_page
+from tongguocr.pipeline import DEFAULT_DETECTOR
 from tongguocr.recognise import ENGINES, SHIPPED, open_engine
 from tongguocr.sources import IMAGE_SUFFIXES, load_pixels
 
@@ -40,8 +41,8 @@ class Comparing:
     engines: tuple[str, ...] = ()
     """By name; without names all of COMPARED that are there."""
     given_lines: bool = False
-    detector: str = "tongguocr"
-    """What finds lines for us, end to end; None: ours if its weights are there, else RapidOCR's."""
+    detector: str = DEFAULT_DETECTOR
+    """What finds lines for us, end to end."""
     weights: Path = SHIPPED
     url: str | None = None
     model: str | None = None

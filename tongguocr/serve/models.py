@@ -9,7 +9,7 @@ from pathlib import Path
 from tongguocr.errors import InputError
 from tongguocr.layout import Writing
 from tongguocr.page import Line, Page, Pixels, guess_direction
-from tongguocr.pipeline import DEFAULT_ENGINE, read_lines
+from tongguocr.pipeline import DEFAULT_DETECTOR, DEFAULT_ENGINE, read_lines
 from tongguocr.recognise import ENGINES, SHIPPED, Engine, open_engine
 from tongguocr.recognise.guard import Guarded
 from tongguocr.recognise.hf import HfEngine
@@ -77,7 +77,7 @@ def take_lines(page: Page, known: Page) -> Page:
 def open_models(
     engine: str = DEFAULT_ENGINE,
     model: str | None = None,
-    detector: str = "tongguocr",
+    detector: str = DEFAULT_DETECTOR,
     threads: int = 0,
     check: Callable[[], None] = lambda: None,
 ) -> Models:

@@ -18,7 +18,7 @@ from types import FrameType
 import uvicorn
 
 from tongguocr.errors import InputError
-from tongguocr.pipeline import DEFAULT_ENGINE
+from tongguocr.pipeline import DEFAULT_DETECTOR, DEFAULT_ENGINE
 from tongguocr.serve.app import make_app
 from tongguocr.serve.models import open_models
 from tongguocr.serve.turns import Bounds, Turns
@@ -35,7 +35,7 @@ class Service:
     """0: any that is free."""
     engine: str = DEFAULT_ENGINE
     model: str | None = None
-    detector: str = "tongguocr"
+    detector: str = DEFAULT_DETECTOR
     threads: int = 0
     key_variable: str | None = None
     """The environment variable that holds the key that clients must have."""

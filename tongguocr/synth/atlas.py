@@ -54,6 +54,10 @@ class Atlas:
         cell = int(self.cells(np.array([face], np.int16), [char])[0])
         if cell < 0:
             raise KeyError(f"{self.faces[face].key} has no {char}")
+        return self.mask_of(cell)
+
+    def mask_of(self, cell: int) -> NDArray[np.bool_]:
+        """The pixels of one cell."""
         return np.unpackbits(self.bits[cell], axis=1).astype(np.bool_)
 
     def book(self) -> FontBook:

@@ -1,7 +1,7 @@
 """A trained `Detector` -> the folder that `tongguocr.layout.detect` reads: one ONNX file and a manifest.
 
-Batch norms are folded into the convolutions before them. Kernels are stored as bytes and become floats again
-when the file is loaded, so it is a quarter as large and computes in single precision as before.
+Batch norms are folded into the convolutions before them. Kernels are stored in 8 bits (quantise.py) and
+become floats again when the file is loaded: a quarter as large, it computes in single precision as before.
 """
 
 from __future__ import annotations
@@ -12,10 +12,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import cast
 
-import numpy as np
 import onnx
 import torch
-from onnx import TensorProto, helper, numpy_helper
 from torch import nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
@@ -25,11 +23,12 @@ from tongguocr.layout.peaks import STRIDE
 from tongguocr.recognise.weights import FORMAT, MANIFEST, VERSION, sha256
 from tongguocr.train.detector.model import DEEPEST, Convolution, Detector
 from tongguocr.train.export import to_graph
+from tongguocr.train.quantise import quantise
 
 
 def export_detector(model: Detector, folder: Path) -> None:
     """Write the files into a folder, which is made if need be."""
-    graph = rounded(make_graph(model))
+    graph = quantise(make_graph(model))
     onnx.checker.check_model(graph)
     make_folder(folder)
     write_bytes(graph.SerializeToString(), folder / FILE)
@@ -59,26 +58,3 @@ def folded(model: Detector) -> Detector:
             module[0] = fuse_conv_bn_eval(cast(nn.Conv2d, module[0]), cast(nn.BatchNorm2d, module[1]))
             module[1] = nn.Identity()
     return model
-
-
-def rounded(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The same graph with its kernels as bytes, each filter with its own scale; two nodes make them floats.
-
-    A cast and a product are folded when the file is loaded; what ONNX calls dequantisation would be kept for
-    every run.
-    """
-    result = onnx.ModelProto()
-    result.CopyFrom(model)
-    graph, nodes = result.graph, list[onnx.NodeProto]()
-    for weight in [w for w in graph.initializer if w.data_type == TensorProto.FLOAT and len(w.dims) == 4]:
-        name, values = weight.name, numpy_helper.to_array(weight)
-        scale = np.maximum(np.abs(values).max((1, 2, 3), keepdims=True), 1e-12) / 127
-        steps = np.round(values / scale).astype(np.int8)
-        weight.CopyFrom(numpy_helper.from_array(steps, f"{name}.steps"))
-        graph.initializer.append(numpy_helper.from_array(scale.astype(np.float32), f"{name}.scale"))
-        nodes.append(helper.make_node("Cast", [f"{name}.steps"], [f"{name}.float"], to=TensorProto.FLOAT))
-        nodes.append(helper.make_node("Mul", [f"{name}.float", f"{name}.scale"], [name]))
-    nodes += graph.node
-    del graph.node[:]
-    graph.node.extend(nodes)
-    return result

@@ -69,8 +69,7 @@ def _blotched(mask: Pixels, rng: np.random.Generator) -> Pixels:
 
 def any_glyph(atlas: Atlas, rng: np.random.Generator) -> Pixels:
     """A character of the atlas, white on black."""
-    bits = atlas.bits[int(rng.integers(len(atlas.bits)))]
-    return np.unpackbits(bits, axis=1) * np.uint8(255)
+    return atlas.mask_of(int(rng.integers(len(atlas.bits)))) * np.uint8(255)
 
 
 def draw_places(windows: int, share: float, kinds: int, side: int, rng: np.random.Generator) -> Tensor:

@@ -69,7 +69,7 @@ class WindowRecipe:
     fresh: float = 0.3
     """Pages that are composed anew; the others have been in another window before."""
     sealed: float = 0.4
-    """Windows that get one to three seals."""
+    """Windows that get one to three seals, besides those that wear brings."""
     seals: int = 512
     """Different seals ..."""
     scenes: int = 96
