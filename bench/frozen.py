@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.machine import machine
-from bench.recogniser import load_folder
+from bench.pages import load_folder
 from tongguocr.errors import InputError
 from tongguocr.evaluate.align import DELETION, INSERTION, MATCH, SUBSTITUTION, align
 from tongguocr.files import decode_utf8, read_bytes

@@ -2,7 +2,9 @@
 
 Random weights of the published sizes and random pages of a stage's sizes: forward, backward, AdamW. Printed
 are tokens a second, memory, the share of the GPU's peak, and what that makes of the paper's three stages on
-eight such GPUs. `--tiny` does the same with a toy on any machine.
+eight such GPUs; with `--read N` also how fast such a model reads. `--stage full-drawn-1` times the network
+and the canvases of that stage instead (painting and the losses of a beginner left out), `--tiny` a toy on
+any machine.
 """
 
 from __future__ import annotations
@@ -22,17 +24,38 @@ from bench.machine import machine
 from tongguocr.errors import InputError
 from tongguocr.glm.estimate import PEAK, SampleSize, count_parameters, forward_operations, step_operations
 from tongguocr.glm.fresh import fresh_foundation, fresh_tokenizer
-from tongguocr.glm.lesson import PageLesson, Pupil
-from tongguocr.glm.network import GlmNetwork
+from tongguocr.glm.generate import generate
+from tongguocr.glm.lesson import PageLesson, Pupil, grids_of
+from tongguocr.glm.network import GlmNetwork, compile_layers
+from tongguocr.glm.processor import patch_pictures
 from tongguocr.glm.samples import GlmBatch, GlmSample, stack_glm
-from tongguocr.glm.sizes import PUBLISHED, GlmSize
-from tongguocr.glm.wording import Wording
+from tongguocr.glm.sizes import MERGE, PUBLISHED, GlmSize
+from tongguocr.glm.stage import GlmDrawnStage, load_glm_drawn_stage
 from tongguocr.train.run import Run, make_optimisers, take_step
+from tongguocr.train.stage import find_stage
 from tongguocr.train.team import Team
 
 TINY = GlmSize(64, 1, 2, 1, 32, 64, 64, 1, 2, 64, rows=400)
 TRANSITIONS = 24
 GPUS = 8
+
+
+COLUMNS = ("samples", "pixels", "answer", "ms a step", "samples/s", "tokens/s")
+COLUMNS += ("GiB", "T operations/s", "of the peak")
+CHARACTER, FILLED = 42, 0.8
+"""Pixels of a drawn character, and the share of a canvas that text fills."""
+DRAWN_ROWS = 18_816
+"""Of the tables with the characters that `train-data` gathers."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A batch of pictures and answers of one size."""
+
+    rows: int
+    height: int
+    width: int
+    answer: int
 
 
 @dataclass(frozen=True)
@@ -58,64 +81,84 @@ def paper_stages(blocks: int) -> dict[str, PaperStage]:
     }
 
 
-def random_batch(
-    size: GlmSize, wording: Wording, rows: int, side: int, answer: int, pupil: Pupil
-) -> GlmBatch:
+def random_batch(pupil: Pupil, shape: Shape) -> GlmBatch:
     """Pictures of noise with answers of noise."""
-    dice = np.random.default_rng(0)
-    whole = side // size.stride * size.stride
+    dice, wording, stride = np.random.default_rng(0), pupil.wording, pupil.vision.patch * MERGE
+    sides = tuple(side // stride * stride for side in (shape.height, shape.width))
     samples = []
-    for _ in range(rows):
-        picture = dice.integers(0, 256, (whole, whole, 3)).astype(np.uint8)
-        ids = tuple(dice.integers(0, len(wording.spellings) - TRANSITIONS, answer).tolist())
-        tokens = len(wording.prompt(whole**2 // size.stride**2)) + answer
+    for _ in range(shape.rows):
+        picture = dice.integers(0, 256, (*sides, 3)).astype(np.uint8)
+        ids = tuple(dice.integers(0, len(wording.spellings) - TRANSITIONS, shape.answer).tolist())
+        tokens = len(wording.prompt(sides[0] * sides[1] // stride**2)) + shape.answer
         samples.append(GlmSample(picture, "", ids, tokens))
     return stack_glm(samples, wording, pupil.vision)
 
 
-def make_pupil(size: GlmSize, device: torch.device, checkpointing: bool) -> Pupil:
+def make_pupil(size: GlmSize, run: Run, checkpointing: bool) -> Pupil:
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     with device:
         foundation = fresh_foundation(size, fresh_tokenizer())
     network = GlmNetwork(foundation.model).to(device).train()
     if checkpointing:
         foundation.model.gradient_checkpointing_enable({"use_reentrant": False})
-    run = Run(epochs=1, learning_rate=1e-5, matrix_rate=0.0, betas=(0.9, 0.999), weight_decay=0.0)
+    if run.compile:
+        compile_layers(foundation.model)
     return Pupil(network, network, foundation.wording, foundation.vision, run, Team(device))
 
 
-def time_steps(pupil: Pupil, batch: GlmBatch, repeats: int) -> tuple[float, float]:
-    """Seconds of a step, after two to warm up, and the largest memory in bytes."""
-    device, lesson = pupil.team.device, PageLesson(pupil, ())
+def wait(device: torch.device) -> float:
+    """The time at which the device has nothing left to do."""
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+    return time.perf_counter()
+
+
+def time_steps(pupil: Pupil, shape: Shape, repeats: int) -> tuple[float, float]:
+    """Seconds of a step, after three to warm up, and the largest memory in bytes."""
+    device, lesson, batch = pupil.team.device, PageLesson(pupil, ()), random_batch(pupil, shape)
     optimisers = make_optimisers(pupil.network, pupil.run)
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats()
     start = 0.0
-    for step in range(repeats + 2):
-        if step == 2:
-            if device.type == "cuda":
-                torch.cuda.synchronize()
-            start = time.perf_counter()
+    for step in range(repeats + 3):
+        if step == 3:
+            start = wait(device)
         loss, _ = lesson.study(batch.to(device), 0.5)
         take_step(pupil.network, optimisers, loss, pupil.run, 1.0)
-    if device.type == "cuda":
-        torch.cuda.synchronize()
-    used = torch.cuda.max_memory_allocated() if device.type == "cuda" else 0
-    return (time.perf_counter() - start) / repeats, float(used)
+    seconds = (wait(device) - start) / repeats
+    return seconds, float(torch.cuda.max_memory_allocated() if device.type == "cuda" else 0)
 
 
-def measure(size: GlmSize, chosen: argparse.Namespace, rows: int) -> tuple[list[str], float]:
+def measure(size: GlmSize, pupil: Pupil, shape: Shape, repeats: int) -> tuple[list[str], float]:
     """A row of the table, and operations a second that count towards the peak."""
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    pupil = make_pupil(size, device, not chosen.no_checkpointing)
-    batch = random_batch(size, pupil.wording, rows, chosen.side, chosen.answer, pupil)
-    seconds, memory = time_steps(pupil, batch, chosen.repeats)
-    sample = SampleSize((chosen.side // size.stride) ** 2, chosen.answer)
+    seconds, memory = time_steps(pupil, shape, repeats)
+    sample = SampleSize(shape.height * shape.width // size.stride**2, shape.answer)
     # Computing layers a second time is no progress, so it does not count.
-    useful = rows * step_operations(size, sample, checkpointing=False) / seconds
-    tokens = rows * sample.tokens / seconds
-    shown = [f"{rows}", f"{1000 * seconds:.0f}", f"{rows / seconds:.2f}", f"{tokens:.0f}"]
-    shown += [f"{memory / 2**30:.1f}", f"{useful / 1e12:.1f}", f"{useful / PEAK:.1%}"]
-    return shown, useful
+    useful = shape.rows * step_operations(size, sample, checkpointing=False) / seconds
+    tokens = shape.rows * sample.tokens / seconds
+    shown = [f"{shape.rows}", f"{shape.height} x {shape.width}", f"{shape.answer}", f"{1000 * seconds:.0f}"]
+    shown += [f"{shape.rows / seconds:.1f}", f"{tokens:.0f}", f"{memory / 2**30:.1f}"]
+    return [*shown, f"{useful / 1e12:.1f}", f"{useful / PEAK:.1%}"], useful
+
+
+def time_reading(pupil: Pupil, shape: Shape) -> str:
+    """How fast these pictures are read together, in the precision and by the loop of the engine hf."""
+    device, batch = pupil.team.device, random_batch(pupil, shape)
+    pictures = [picture.to(device) for picture in batch.pictures]
+    network = pupil.network.eval().to(torch.bfloat16 if device.type == "cuda" else torch.float32)
+    grids = grids_of(pictures, pupil.vision)
+    for longest in (2, shape.answer):
+        start = wait(device)
+        patches = patch_pictures(pictures, pupil.vision)
+        with torch.compiler.set_stance("force_eager"):
+            written = generate(network, patches, grids, pupil.wording, longest, rivals=4)
+        seconds = wait(device) - start
+    count = sum(len(text.tokens) for text in written)
+    what = (
+        f"{shape.rows} pictures of {shape.height} x {shape.width} together, {count // shape.rows} tokens each"
+    )
+    rates = f"{shape.rows / seconds:.1f} pictures/s, {count / seconds:.0f} tokens/s"
+    return f"Reading {what}: {seconds:.2f} s, {rates}"
 
 
 def extrapolate(size: GlmSize, useful: float, blocks: int) -> Table:
@@ -140,6 +183,27 @@ def extrapolate(size: GlmSize, useful: float, blocks: int) -> Table:
     return table
 
 
+def shapes_of(chosen: argparse.Namespace, stage: GlmDrawnStage | None) -> list[Shape]:
+    """What to time: a stage's canvases, with about as much text as they have room for; or squares."""
+    if stage is None:
+        return [Shape(rows, chosen.side, chosen.side, chosen.answer) for rows in chosen.batch or [8, 16]]
+    canvases = stage.run.recipe.canvases
+    room = CHARACTER**2 / FILLED
+    return [Shape(c.blocks, c.height, c.width, int(c.height * c.width / room)) for c in canvases]
+
+
+def what_to_time(chosen: argparse.Namespace) -> tuple[GlmSize, Run, GlmDrawnStage | None]:
+    """Sizes of the network, how it is trained, and the stage it is trained in if one is named."""
+    if chosen.stage:
+        stage = load_glm_drawn_stage(find_stage(chosen.stage))
+        size = replace(stage.size, rows=DRAWN_ROWS)
+        return size, replace(stage.run, compile=chosen.compile), stage
+    run = Run(epochs=1, learning_rate=1e-5, matrix_rate=0.0, betas=(0.9, 0.999), weight_decay=0.0)
+    rows = PUBLISHED.rows + chosen.added + TRANSITIONS
+    size = TINY if chosen.tiny else replace(PUBLISHED, rows=-(-rows // 64) * 64)
+    return size, replace(run, compile=chosen.compile), None
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Time training steps of the full-size model.")
     parser.add_argument("--batch", type=int, action="append", help="samples (default: 8, 16)")
@@ -149,21 +213,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--blocks", type=int, default=8, help="of a page, for stage 3")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--no-checkpointing", action="store_true", help="faster, with more memory")
+    parser.add_argument("--compile", action="store_true", help="layers compiled")
+    parser.add_argument("--read", type=int, default=0, metavar="N", help="also read N pictures together")
+    parser.add_argument("--stage", help="the network and canvases of a stage on drawn blocks instead")
     parser.add_argument("--tiny", action="store_true", help="a toy network, to try this script")
     chosen = parser.parse_args(arguments)
-    rows = PUBLISHED.rows + chosen.added + TRANSITIONS
-    size = TINY if chosen.tiny else replace(PUBLISHED, rows=-(-rows // 64) * 64)
+    size, run, stage = what_to_time(chosen)
     card = torch.cuda.get_device_name() if torch.cuda.is_available() else machine()
-    title = f"{count_parameters(size).total / 1e6:.0f} M parameters, {chosen.side} px, answers of"
-    table = Table(title=f"{title} {chosen.answer}; {card}")
-    for name in ("samples", "ms a step", "samples/s", "tokens/s", "GiB", "T operations/s", "of the peak"):
+    ways = ["layers compiled"] * chosen.compile + ["checkpointing"] * (not chosen.no_checkpointing)
+    table = Table(
+        title=f"{count_parameters(size).total / 1e6:.0f} M parameters, {', '.join(ways) or 'plain'}; {card}"
+    )
+    for name in COLUMNS:
         table.add_column(name, justify="right")
-    best = 0.0
-    for number in chosen.batch or [8, 16]:
+    pupil, best = make_pupil(size, run, not chosen.no_checkpointing), 0.0
+    for shape in shapes_of(chosen, stage):
         try:
-            shown, useful = measure(size, chosen, number)
+            shown, useful = measure(size, pupil, shape, chosen.repeats)
         except torch.OutOfMemoryError:
-            table.add_row(f"{number}", "too little memory")
+            table.add_row(f"{shape.rows}", "too little memory")
             continue
         table.add_row(*shown)
         best = max(best, useful)
@@ -171,7 +239,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     console.print(table)
     if not best:
         raise InputError("No batch fits into the device's memory.")
-    console.print(extrapolate(size, best, chosen.blocks))
+    if stage is None:
+        console.print(extrapolate(size, best, chosen.blocks))
+    if chosen.read:
+        console.print(time_reading(pupil, Shape(chosen.read, chosen.side, chosen.side, chosen.answer)))
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from bench.machine import machine
-from bench.recogniser import load_folder
+from bench.pages import load_folder
 from tongguocr.blocks import cut_blocks
 from tongguocr.errors import InputError
 from tongguocr.evaluate.align import DELETION, INSERTION, MATCH, SUBSTITUTION, align

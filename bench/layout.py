@@ -30,7 +30,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from bench.recogniser import load_dev, load_folder
+from bench.pages import load_dev, load_folder
 from tongguocr.errors import InputError
 from tongguocr.evaluate.assign import assign
 from tongguocr.evaluate.order import order_edits

@@ -12,11 +12,10 @@ of the strict protocol, a page's own and their mean; seconds do not count loadin
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
@@ -24,17 +23,12 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.machine import machine
+from bench.pages import load_dev, load_folder
 from tongguocr.errors import InputError
 from tongguocr.evaluate.protocols import PROTOCOLS, score_lines
-from tongguocr.files import decode_utf8, read_bytes
-from tongguocr.formats import read_page
-from tongguocr.geometry import make_box
-from tongguocr.page import Line, Page, guess_direction
+from tongguocr.page import Page
 from tongguocr.pipeline import read_lines
 from tongguocr.recognise import ENGINES, SHIPPED, Engine, open_engine
-from tongguocr.sources import find_image, load_pixels
-
-BRACKETS = str.maketrans("", "", "（）")
 
 
 @dataclass(frozen=True)
@@ -51,32 +45,6 @@ class Score:
     characters: int
     marked: int
     """Lines that are empty or failed."""
-
-
-def load_folder(folder: Path) -> Iterator[Page]:
-    """Pages as our JSON, each with its image."""
-    for path in sorted(folder.glob("*.json")):
-        page = read_page(path)
-        image = find_image(page.image, path)
-        if image is None:
-            raise InputError(f"{path}: the page's image is not beside it.")
-        yield replace(page, pixels=load_pixels(image))
-
-
-def load_dev(path: Path, folder: Path) -> Iterator[Page]:
-    """Pages of one JSON list, whose columns are whole: a note inside one is part of it."""
-    try:
-        entries = json.loads(decode_utf8(read_bytes(path), path))
-        for entry in entries:
-            pixels = load_pixels(folder / str(entry["image"]))
-            boxed = [(make_box(*map(float, line["box"])), str(line["text"])) for line in entry["lines"]]
-            lines = tuple(
-                Line(f"l{k}", box, text.translate(BRACKETS), direction=guess_direction(box, text))
-                for k, (box, text) in enumerate(boxed, start=1)
-            )
-            yield Page(str(entry["image"]), pixels.shape[1], pixels.shape[0], lines, pixels)
-    except (ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{path}: this is not a list of pages with image and lines ({error!r}).") from None
 
 
 def score(page: Page, engine: Engine) -> Score:

@@ -11,7 +11,8 @@ import pytest
 from PIL import Image
 from recognise_pages import FakeEngine, make_page, read_as
 
-from bench.recogniser import load_dev, load_folder, mean, score
+from bench.pages import load_dev, load_folder
+from bench.recogniser import mean, score
 from tongguocr.errors import InputError
 
 

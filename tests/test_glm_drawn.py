@@ -100,7 +100,7 @@ def test_two_stages_one_after_another(root: Path, capsys: pytest.CaptureFixture[
     first = ["train", str(root / "stage.toml"), "--data", str(root / "data"), "--device", "cpu"]
     assert main([*first, "--out", str(root / "one")]) == 0
     records = [json.loads(row) for row in (root / "one" / "log.jsonl").read_text().splitlines()]
-    assert {"loss", "dense", "accuracy", "rate"} <= records[-2].keys() and "AR" in records[-1]
+    assert {"loss", "dense", "pointer", "accuracy", "rate"} <= records[-2].keys() and "AR" in records[-1]
     assert records[-2]["step"] > 2 and records[-2]["loss"] < 7
     folder = root / "one" / MODEL
     assert (folder / DENSE).exists() and (root / "one" / "log.png").exists()
@@ -130,6 +130,7 @@ def test_stages_that_do_not_fit(root: Path) -> None:
         "no narrow canvases": text.replace("tight = 0.0", "tight = 0.1"),
         "multiple of 16": text.replace("head = 32", "head = 20"),
         "needs minutes": text.replace("minutes = 1", "epochs = 1"),
+        "shard is for labelled pages": text.replace('saved = "float32"', "shard = true"),
     }
     for sentence, content in bad.items():
         (root / "bad.toml").write_text(content, encoding="utf-8")
@@ -151,11 +152,11 @@ def test_spots_are_the_image_tokens_around_a_character(root: Path, data: Data) -
         image = torch.ones(2, 1, 28 * rows, 28 * columns)
         image[1, :, 28 * row : 28 * row + 28, 28 * column : 28 * column + 28] = 0
         dark = to_patches(image, pupil.vision).reshape(2 * rows * columns, -1).amin(1) < 0
-        point = torch.tensor([[28 * column + 14.0, 28 * row + 14.0]])
-        spots = lesson._spots(torch.tensor([token]), point, torch.tensor([1]), (2 * rows, 2 * columns))
+        place = torch.tensor([[column + 0.5, row + 0.5]])
+        spots = lesson._spots(torch.tensor([token]), place, torch.tensor([1]), (rows, columns))
         middle = spots.around[0, spots.share[0].argmax()]
         assert spots.share.max() == 1 and dark.nonzero().flatten().tolist() == [middle]
         assert spots.wanted.tolist() == [table[token]]
-    far = torch.tensor([[-3.0, 5.0], [28.0 * columns + 1, 5.0]])
-    lost = lesson._spots(torch.tensor([token, token]), far, torch.tensor([0, 0]), (2 * rows, 2 * columns))
+    far = torch.tensor([[-0.1, 0.2], [columns + 0.1, 0.2]])
+    lost = lesson._spots(torch.tensor([token, token]), far, torch.tensor([0, 0]), (rows, columns))
     assert lost.wanted.tolist() == [-100, -100], "characters that the page's bend took out of the picture"

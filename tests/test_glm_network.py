@@ -102,7 +102,11 @@ def test_all_parameters_learn(foundation: Foundation, batch: GlmBatch) -> None:
         grids_of(batch.pictures, foundation.vision),
     )
     spots = Spots(
-        torch.tensor([[0, 1, 5, 6], [2, 2, 2, 2]]), torch.full((2, 4), 0.25), torch.tensor([7, -100])
+        torch.tensor([[0, 1, 5, 6], [2, 2, 2, 2]]),
+        torch.full((2, 4), 0.25),
+        torch.tensor([7, -100]),
+        (4, 24),
+        30,
     )
     found = network.study(batch.ids, batch.ids, batch.positions, batch.answer, patches, grids, spots)
     (found.loss + found.dense).backward()

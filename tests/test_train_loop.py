@@ -327,12 +327,11 @@ def test_places_are_told_with_the_token_after(folder: Path) -> None:
 
 def test_the_pointer_is_best_where_the_character_lies() -> None:
     points, places = torch.tensor([[2.25, 1.5]]), torch.tensor([[0, -1]])
-    inside = torch.tensor([True])
     sure = torch.full((1, 2, 12), -20.0)
     sure[0, 0, 5], sure[0, 0, 6] = np.log(0.25), np.log(0.75)
-    assert float(pointer_loss(sure, points, places, inside, (3, 4))) == pytest.approx(0.5623, abs=1e-3)
-    assert float(pointer_loss(sure.flip(2), points, places, inside, (3, 4))) > 0.9
-    assert float(pointer_loss(sure.roll(3, 2), points, places, inside, (3, 4))) > 10
+    assert float(pointer_loss(sure, points, places, (3, 4))) == pytest.approx(0.5623, abs=1e-3)
+    assert float(pointer_loss(sure.flip(2), points, places, (3, 4))) > 0.9
+    assert float(pointer_loss(sure.roll(3, 2), points, places, (3, 4))) > 10
 
 
 def test_corruption_spares_the_start() -> None:

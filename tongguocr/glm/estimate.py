@@ -38,11 +38,16 @@ def count_parameters(size: GlmSize) -> Parameters:
     block = 4 * width**2 + 4 * width + 3 * width * inner + 2 * inner + width + 2 * width
     block += 2 * (width // size.vision_heads)
     patches = 3 * TEMPORAL * size.patch**2 * width + width
-    merger = deep**2 + 2 * deep + 9 * deep**2
-    vision = size.vision_layers * block + patches + width + MERGE**2 * width * deep + deep + merger
+    vision = size.vision_layers * block + patches + width + merger_parameters(size)
     attention = 2 * deep * size.head * (size.heads + size.key_value_heads)
     layer = attention + 3 * deep * size.feed_forward + 4 * deep
     return Parameters(vision, size.text_layers * layer + deep, size.rows * deep * (1 if size.tied else 2))
+
+
+def merger_parameters(size: GlmSize) -> int:
+    """Those that make one image token of four patches."""
+    deep = size.text_width
+    return MERGE**2 * size.vision_width * deep + deep + deep**2 + 2 * deep + 9 * deep**2
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +65,10 @@ class SampleSize:
 
 def forward_operations(size: GlmSize, sample: SampleSize) -> float:
     """Operations of one sample's forward pass: two a parameter and token, and attention."""
-    count = count_parameters(size)
+    count, merger = count_parameters(size), merger_parameters(size)
     patches = sample.image * MERGE**2
-    vision = 2 * count.vision * patches + 4 * size.vision_layers * size.vision_width * patches**2
+    vision = 2 * (count.vision - merger) * patches + 2 * merger * sample.image
+    vision += 4 * size.vision_layers * size.vision_width * patches**2
     text = 2 * count.text * sample.tokens + 2 * size.text_layers * size.heads * size.head * sample.tokens**2
     return float(vision + text + 2 * size.rows * size.text_width * sample.answer)
 

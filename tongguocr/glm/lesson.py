@@ -1,8 +1,8 @@
 """What a batch says of GLM-OCR and how well it reads: the lessons of the trainer in `tongguocr.train`.
 
 One is on labelled pages (the paper's three stages): the loss over answers, nothing else. The other is on
-drawn blocks, for models that begin from nothing: the dense loss beside it, and input tokens that are
-sometimes wrong.
+drawn blocks, for models that begin from nothing: the dense loss beside it, a head that is shown where to
+look, and input tokens that are sometimes wrong.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tongguocr.glm.wording import Wording
 from tongguocr.tokens.codec import BYTES, SPECIALS, Codec
 from tongguocr.tokens.transitions import TRANSITIONS
 from tongguocr.train.judge import SURPLUS, Exam, Judge, accuracy
-from tongguocr.train.losses import neighbours
+from tongguocr.train.losses import neighbours, pointer_loss, within
 from tongguocr.train.run import Run
 from tongguocr.train.team import Team
 
@@ -128,42 +128,49 @@ class DrawnLesson:
 
     @property
     def figures(self) -> tuple[str, ...]:
-        return ("loss", "dense", "accuracy")
+        return ("loss", "dense", "pointer", "accuracy")
 
     def study(self, batch: Any, passed: float) -> tuple[Tensor, Sequence[Tensor]]:
         work, (images, points, of_block) = batch
-        pupil = self.pupil
-        ids, places, answer, grid = self._sequence(work.tokens, images)
-        spots = self._spots(work.characters, points, of_block, grid)
+        pupil, run, stride = self.pupil, self.pupil.run, self.pupil.vision.patch * MERGE
+        grid, at = (images.shape[2] // stride, images.shape[3] // stride), points / stride
+        ids, places, answer = self._sequence(work.tokens, grid)
+        spots = self._spots(work.characters, at, of_block, grid)
         given = self._corrupt(ids, answer)
+        grids = [(grid[0] * MERGE, grid[1] * MERGE)] * len(images)
         with pupil.half():
             patches = to_patches(images, pupil.vision)
             found: Found = pupil.forward(
-                pupil.network.study, given, ids, places, answer, patches, [grid] * len(images), spots
+                pupil.network.study, given, ids, places, answer, patches, grids, spots
             )
-        weight = pupil.run.dense[int(passed >= 0.5)]
-        return found.loss + weight * found.dense, (found.loss, found.dense, found.accuracy)
+        pointer = pointer_loss(found.pointed, at, work.places, grid)
+        loss = found.loss + run.dense[int(passed >= 0.5)] * found.dense + run.pointer * pointer
+        return loss, (found.loss, found.dense, pointer, found.accuracy)
 
-    def _sequence(self, tokens: Tensor, images: Tensor) -> tuple[Tensor, Tensor, Tensor, tuple[int, int]]:
-        """Ids, positions, which of them are the answer's, and the grid of the pictures."""
-        wording, side = self.pupil.wording, self.pupil.vision.patch
-        grid = images.shape[2] // side, images.shape[3] // side
-        asked = torch.tensor(wording.prompt(grid[0] * grid[1] // MERGE**2), device=tokens.device)
+    def _sequence(self, tokens: Tensor, grid: tuple[int, int]) -> tuple[Tensor, Tensor, Tensor]:
+        """Ids, positions, and which of them are the answer's; the grid is one of image tokens."""
+        wording = self.pupil.wording
+        asked = torch.tensor(wording.prompt(grid[0] * grid[1]), device=tokens.device)
         ids = torch.cat([asked.expand(len(tokens), -1), self.table[tokens]], 1)
         known = tokens != self.codec.pad
         answer = torch.cat([known.new_zeros(len(tokens), len(asked)), known], 1)
         behind = len(wording.after) + tokens.shape[1]
-        places = torch.from_numpy(positions(len(wording.before), grid, behind)).to(tokens.device)
-        return ids, places[:, None].expand(-1, len(tokens), -1), answer, grid
+        patches = grid[0] * MERGE, grid[1] * MERGE
+        places = torch.from_numpy(positions(len(wording.before), patches, behind)).to(tokens.device)
+        return ids, places[:, None].expand(-1, len(tokens), -1), answer
 
-    def _spots(self, characters: Tensor, points: Tensor, of_block: Tensor, grid: tuple[int, int]) -> Spots:
-        rows, columns = grid[0] // MERGE, grid[1] // MERGE
-        at = points / (self.pupil.vision.patch * MERGE)
-        inside = ((at > 0) & (at < at.new_tensor([columns, rows]))).all(-1)
-        around, share = neighbours(at, (rows, columns))
+    def _spots(self, characters: Tensor, at: Tensor, of_block: Tensor, grid: tuple[int, int]) -> Spots:
+        """`at` are places in image tokens."""
+        around, share = neighbours(at, grid)
         wanted = torch.where(characters >= 0, self.table[characters.clamp(min=0)], IGNORED)
-        around = around + (of_block * (rows * columns))[:, None]
-        return Spots(around, share, torch.where(inside, wanted, IGNORED))
+        count, first = grid[0] * grid[1], len(self.pupil.wording.before)
+        return Spots(
+            around + (of_block * count)[:, None],
+            share,
+            torch.where(within(at, grid), wanted, IGNORED),
+            images=(first, first + count),
+            answer=len(self.pupil.wording.prompt(count)),
+        )
 
     def _corrupt(self, ids: Tensor, answer: Tensor) -> Tensor:
         """Some tokens of the answers replaced, so that the model trusts the page and not its memory."""

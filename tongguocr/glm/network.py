@@ -2,14 +2,13 @@
 
 The class's own parts are called one by one: what the vision side says of the pictures takes the place of the
 image tokens, the language model reads the sequence, and only tokens of answers are scored, a few thousand at
-a time. A model that begins from nothing may be taught by the dense loss too: each character's place in the
-picture must say which token it is.
+a time. A model that begins from nothing may be taught by two more losses: each character's place in the
+picture must say which token it is, and one head of a middle layer must look at the place to be read next.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from types import MethodType
 from typing import Any, NamedTuple
 
 import torch
@@ -17,7 +16,7 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from tongguocr.glm.processor import patch_places
+from tongguocr.glm.vision import Grid, join_pictures, see
 
 IGNORED = -100
 
@@ -29,6 +28,8 @@ class Found(NamedTuple):
     accuracy: Tensor
     """The share of an answer's tokens that were right."""
     dense: Tensor
+    pointed: Any = None
+    """blocks x answer's tokens x image tokens: how much the guided head likes each of them."""
 
 
 class Spots(NamedTuple):
@@ -37,6 +38,10 @@ class Spots(NamedTuple):
     around: Tensor
     share: Tensor
     wanted: Tensor
+    images: tuple[int, int]
+    """First image token of a sequence, and behind the last ..."""
+    answer: int
+    """... and the first token of the answer."""
 
 
 class GlmNetwork(nn.Module):
@@ -50,17 +55,11 @@ class GlmNetwork(nn.Module):
         self.dense = (
             nn.Sequential(nn.LayerNorm(width), nn.Linear(width, width, bias=False)) if dense else None
         )
-        join_pictures(model)
+        join_pictures(model.model.visual)
 
-    def look(self, patches: Tensor, grids: Sequence[tuple[int, int]]) -> Tensor:
-        """The image tokens of pictures, one after another; a grid is a picture's rows and columns."""
-        places = torch.from_numpy(patch_places(grids)).to(patches.device, non_blocking=True)
-        lengths = torch.tensor([0, *(rows * columns for rows, columns in grids)], dtype=torch.int32)
-        # The lengths stay on the host: a look at them would make it wait for the device in every layer.
-        told = {"position_ids": places, "cu_seqlens": lengths.cumsum(0, dtype=torch.int32)}
-        grid = torch.tensor([(1, *sides) for sides in grids])
-        seen: Tensor = self.model.model.visual(patches, grid_thw=grid, **told).pooler_output
-        return seen
+    def look(self, patches: Tensor, grids: Sequence[Grid]) -> Tensor:
+        """The image tokens of pictures, one after another."""
+        return see(self.model.model.visual, patches, grids)
 
     def embed(self, ids: Tensor, seen: Tensor) -> Tensor:
         """Tokens as the language model takes them, pictures in the place of image tokens."""
@@ -80,15 +79,12 @@ class GlmNetwork(nn.Module):
         positions: Tensor,
         answer: Tensor,
         patches: Tensor,
-        grids: Sequence[tuple[int, int]],
+        grids: Sequence[Grid],
         spots: Spots | None = None,
     ) -> Found:
         """The losses of a batch; `given` are the input tokens, which may be wrong on purpose."""
         seen = self.look(patches, grids)
-        language = self.model.model.language_model
-        states = language(
-            inputs_embeds=self.embed(given, seen), position_ids=positions, use_cache=False
-        ).last_hidden_state
+        states, pointed = self._think(self.embed(given, seen), positions, spots)
         taught = answer[:, 1:]
         loss, accuracy = self._scored(states[:, :-1][taught], ids[:, 1:][taught])
         dense = loss.new_zeros(())
@@ -98,7 +94,17 @@ class GlmNetwork(nn.Module):
                 start=seen.new_zeros(()),
             )
             dense = self._scored(self.dense(at), spots.wanted)[0]
-        return Found(loss, accuracy, dense)
+        return Found(loss, accuracy, dense, pointed)
+
+    def _think(self, hidden: Tensor, positions: Tensor, spots: Spots | None) -> tuple[Tensor, Any]:
+        """The states of all tokens; and where the guided head looks, if places are known."""
+        language, pointed = self.model.model.language_model, None
+        rotation = language.rotary_emb(hidden, position_ids=positions)
+        for number, layer in enumerate(language.layers):
+            if spots is not None and number == len(language.layers) // 2:
+                pointed = point(layer, hidden, rotation, spots)
+            hidden = layer(hidden, position_embeddings=rotation)
+        return language.norm(hidden), pointed
 
     def _scored(self, states: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
         """Mean loss and share of right ones, in parts whose scores are not kept."""
@@ -116,43 +122,27 @@ class GlmNetwork(nn.Module):
         return torch.stack([loss, (scores.argmax(-1) == wanted).sum().float()])
 
 
-def join_pictures(model: Any) -> None:
-    """Let pictures of one size attend in one call each layer; the library makes one call a picture."""
-    for block in model.model.visual.blocks:
-        block.attn.forward = MethodType(_attend, block.attn)
+def layers_of(model: Any) -> list[Any]:
+    """The layers of both sides, which are alike and make up nearly all of the network."""
+    return [*model.model.visual.blocks, *model.model.language_model.layers]
 
 
-# Lengths that only the data know are more than the compiler can take.
-@torch.compiler.disable  # type: ignore[untyped-decorator]
-def _attend(
-    self: Any, hidden_states: Tensor, cu_seqlens: Tensor, position_embeddings: Any, **_: Any
-) -> Tensor:
-    from transformers.models.glm_ocr.modeling_glm_ocr import apply_rotary_pos_emb_vision
+def compile_layers(model: Any) -> None:
+    """Let the compiler have each layer, for any number of pictures and tokens."""
+    for layer in layers_of(model):
+        layer.compile(dynamic=True)
 
-    total = len(hidden_states)
-    parts = self.qkv(hidden_states).reshape(total, 3, self.num_heads, -1).unbind(1)
-    query, key = apply_rotary_pos_emb_vision(
-        self.q_norm(parts[0]), self.k_norm(parts[1]), *position_embeddings
+
+def point(layer: Any, hidden: Tensor, rotation: tuple[Tensor, Tensor], spots: Spots) -> Tensor:
+    """Scores of the image tokens by the layer's first head, before each token of the answer is written."""
+    from transformers.models.glm_ocr.modeling_glm_ocr import apply_rotary_pos_emb
+
+    attention, normed = layer.self_attn, layer.input_layernorm(hidden)
+    one = attention.head_dim
+    query, key = (
+        F.linear(normed, part.weight[:one])[:, None] for part in (attention.q_proj, attention.k_proj)
     )
-    attended = []
-    start = 0
-    for length, count in _runs(cu_seqlens.diff().tolist()):
-        stop = start + length * count
-        run = (
-            part[start:stop].unflatten(0, (count, length)).transpose(1, 2) for part in (query, key, parts[2])
-        )
-        attended.append(F.scaled_dot_product_attention(*run).transpose(1, 2).flatten(0, 1))
-        start = stop
-    out: Tensor = self.proj(torch.cat(attended).flatten(1))
-    return out
-
-
-def _runs(lengths: Sequence[int]) -> list[tuple[int, int]]:
-    """Neighbours of one length, and how many there are."""
-    runs: list[tuple[int, int]] = []
-    for length in lengths:
-        if runs and runs[-1][0] == length:
-            runs[-1] = (length, runs[-1][1] + 1)
-        else:
-            runs.append((length, 1))
-    return runs
+    query, key = apply_rotary_pos_emb(query, key, *rotation)  # type: ignore[no-untyped-call]
+    asking = query[:, 0, spots.answer - 1 : -1]
+    scores: Tensor = asking @ key[:, 0, slice(*spots.images)].transpose(1, 2)
+    return scores.float() * attention.scaling

@@ -58,4 +58,8 @@ def load_glm_drawn_stage(path: Path) -> GlmDrawnStage:
             raise InputError(f"{path}: sides of canvases are multiples of {unit} for this model.")
     if run.recipe.tight or run.recipe.tight_lines:
         raise InputError(f"{path}: this model has no narrow canvases: tight and tight_lines are 0.")
-    return GlmDrawnStage(run, fill(GlmSettings, tables.get("glm", {}), "glm", path), size)
+    settings = fill(GlmSettings, tables.get("glm", {}), "glm", path)
+    if settings.shard:
+        # The guided head is looked at from outside of its layer, where sharded parameters are not at hand.
+        raise InputError(f"{path}: shard is for labelled pages; on drawn blocks every process has the model.")
+    return GlmDrawnStage(run, settings, size)

@@ -22,7 +22,7 @@ from tongguocr.glm.fresh import fresh_foundation, fresh_tokenizer
 from tongguocr.glm.journal import DENSE, MODEL, GlmJournal, take_up
 from tongguocr.glm.lesson import DrawnLesson, PageLesson, Pupil, codec_table
 from tongguocr.glm.manner import Manner
-from tongguocr.glm.network import GlmNetwork
+from tongguocr.glm.network import GlmNetwork, compile_layers, layers_of
 from tongguocr.glm.samples import GlmMaker, GlmSettings
 from tongguocr.glm.stage import GlmDrawnStage, GlmStage
 from tongguocr.recognise.prepare import Scaling
@@ -39,6 +39,9 @@ from tongguocr.train.team import Team, gather_team, my_number, team_size
 PAPER, INK = (0.75,) * 3, (0.22,) * 3
 """Mean and deviation of book pages. A model from nothing learns to see several times faster with them than
 with those of photographs, which the published one has: a page is mostly bright."""
+
+FAINT = 0.1
+"""What layers of a fresh language model add at first, in standard deviations."""
 
 
 def find_glm_start(given: str | None, out: Path) -> str | None:
@@ -96,7 +99,21 @@ def from_nothing(data: Data, stage: GlmDrawnStage) -> Foundation:
     """A model of the stage's sizes, expanded by the characters of the data as any other would be."""
     small = fresh_foundation(stage.size, fresh_tokenizer(), stage.run.seed)
     small = replace(small, vision=replace(small.vision, mean=PAPER, deviation=INK))
-    return expand(small, data.codec.characters)[0]
+    foundation = expand(small, data.codec.characters)[0]
+    tell_apart(foundation.model, stage.run.seed)
+    return foundation
+
+
+@torch.no_grad()
+def tell_apart(model: Any, seed: int) -> None:
+    """Let tokens differ from the beginning: rows that expansion added are all but equal, and normed layers
+    add fifty times as much to a state as a fresh row holds."""
+    dice = torch.Generator().manual_seed(seed)
+    for table in dict.fromkeys((model.get_input_embeddings().weight, model.lm_head.weight)):
+        table.normal_(0, model.config.text_config.initializer_range, generator=dice)
+    for layer in model.model.language_model.layers:
+        layer.post_self_attn_layernorm.weight.fill_(FAINT)
+        layer.post_mlp_layernorm.weight.fill_(FAINT)
 
 
 def make_ready(
@@ -115,17 +132,15 @@ def make_ready(
         network.dense.load_state_dict(torch.load(foundation.folder / DENSE, weights_only=True))
     network.to(team.device).train()
     model: Any = foundation.model
-    layers = [*model.model.visual.blocks, *model.model.language_model.layers]
     if settings.checkpointing:
         model.gradient_checkpointing_enable({"use_reentrant": False})
     sharded = settings.shard and team.count > 1
     if sharded:
-        team.shard(network, layers)
+        team.shard(network, layers_of(model))
     optimisers = make_optimisers(network, run)
     progress = take_up(out / RESUME, network, optimisers, sharded)
     if run.compile:
-        for layer in layers:
-            layer.compile(dynamic=True)
+        compile_layers(model)
     forward = network if sharded else team.wrap(network)
     pupil = Pupil(network, forward, foundation.wording, foundation.vision, run, team, sharded)
     journal = GlmJournal(

@@ -99,7 +99,7 @@ class _Epochs:
                 rate = self._step(drawn, (epoch + drawn.share) / self.run.epochs, means)
                 progress.minutes = earlier + (self.team.now() - begun) / 60
                 if progress.step % 100 == 0:
-                    yield self._at(epoch) | means.take() | {"rate": rate}
+                    yield self._at(epoch) | means.take() | {"rate": rate} | self.team.memory()
             if not self.feed.samples:
                 raise InputError(f"{self.journal.out}: no page gives a sample: {tell(self.feed.left_out)}.")
             progress.epoch, progress.window = epoch + 1, 0

@@ -141,6 +141,7 @@ def _steps(
                 **means.take(),
                 "rate": run.rate(progress.step, min(passed, 1.0)),
                 "blocks a second": round(blocks / max(now - begun, 1e-9)),
+                **team.memory(),
             }
         if over or now - judged > 60 * run.judge_every:
             if figures := lesson.examine():

@@ -56,14 +56,13 @@ def losses(
         wanted = tokens != 0
         scores = model.score(states[wanted]).float()
         dense_scores = model.score(at_places(seen.dense, points, of_block, grid)).float()
-    inside = ((points > 0) & (points < points.new_tensor([grid[1], grid[0]]))).all(-1)
-    targets = torch.where(inside, work.characters, IGNORED)
+    targets = torch.where(within(points, grid), work.characters, IGNORED)
     text = F.cross_entropy(scores, tokens[wanted], label_smoothing=run.smoothing)
     # A page of characters without tokens of their own has no dense targets at all: then the loss is 0.
     count = (targets != IGNORED).sum().clamp(min=1)
     dense = F.cross_entropy(dense_scores, targets, ignore_index=IGNORED, reduction="sum") / count
     right = (scores.argmax(-1) == tokens[wanted]).float().mean()
-    return Losses(text, dense, pointer_loss(pointed, points, work.places, inside, grid), right)
+    return Losses(text, dense, pointer_loss(pointed, points, work.places, grid), right)
 
 
 def total(found: Losses, run: Run, passed: float) -> Tensor:
@@ -81,11 +80,9 @@ def tell_places(points: Tensor, places: Tensor, grid: tuple[int, int], run: Run)
     return torch.cat([torch.full_like(at[:, :1], NOWHERE), at[:, :-1]], 1)
 
 
-def pointer_loss(
-    pointed: Tensor, points: Tensor, places: Tensor, inside: Tensor, grid: tuple[int, int]
-) -> Tensor:
+def pointer_loss(pointed: Tensor, points: Tensor, places: Tensor, grid: tuple[int, int]) -> Tensor:
     """How far the pointer is from the four features around each character's place, nearer ones more."""
-    taught = (places != NO_PLACE) & inside[places.clamp(min=0)]
+    taught = (places != NO_PLACE) & within(points, grid)[places.clamp(min=0)]
     index, share = neighbours(points[places[taught]], grid)
     sure = pointed[taught].log_softmax(-1).gather(-1, index)
     return -(sure * share).sum() / max(len(sure), 1)
@@ -96,6 +93,11 @@ def corrupt(tokens: Tensor, share: float, count: int) -> Tensor:
     chosen = torch.rand(tokens.shape, device=tokens.device) < share
     chosen[:, 0] = False
     return torch.where(chosen, torch.randint_like(tokens, count), tokens)
+
+
+def within(points: Tensor, grid: tuple[int, int]) -> Tensor:
+    """Which points (x and y in features) the page's bend has not taken out of the picture."""
+    return ((points > 0) & (points < points.new_tensor([grid[1], grid[0]]))).all(-1)
 
 
 def neighbours(points: Tensor, grid: tuple[int, int]) -> tuple[Tensor, Tensor]:

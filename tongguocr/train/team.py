@@ -67,6 +67,12 @@ class Team:
         """Seconds by the main process's clock, looked at every few calls or when asked for."""
         return time.monotonic()
 
+    def memory(self) -> dict[str, float]:
+        """For the log: the most of a GPU's memory that this process has had."""
+        if self.device.type != "cuda":
+            return {}
+        return {"GiB": round(torch.cuda.max_memory_allocated(self.device) / 2**30, 1)}
+
     def part(self) -> None:
         """The work is done."""
 
