@@ -100,12 +100,14 @@ def test_two_stages_one_after_another(root: Path, capsys: pytest.CaptureFixture[
     first = ["train", str(root / "stage.toml"), "--data", str(root / "data"), "--device", "cpu"]
     assert main([*first, "--out", str(root / "one")]) == 0
     records = [json.loads(row) for row in (root / "one" / "log.jsonl").read_text().splitlines()]
-    assert {"loss", "dense", "pointer", "accuracy", "rate"} <= records[-2].keys() and "AR" in records[-1]
+    assert {"loss", "dense", "ahead", "back", "accuracy", "rate"} <= records[-2].keys() and "AR" in records[
+        -1
+    ]
     assert records[-2]["step"] > 2 and records[-2]["loss"] < 7
     folder = root / "one" / MODEL
     assert (folder / DENSE).exists() and (root / "one" / "log.png").exists()
     manner = read_manner(folder)
-    assert (manner.square, manner.character, manner.side) == (False, 40.0, 168)
+    assert (manner.square, manner.character, manner.side) == (False, 26.0, 168)
     assert read_vision(folder).mean == (0.75, 0.75, 0.75), "who reads with it must know"
     assert main([*first, "--out", str(root / "two"), "--start", str(folder)]) == 0
     start, end = (load_foundation(str(root / name / MODEL)).model.state_dict() for name in ("one", "two"))

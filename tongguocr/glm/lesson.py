@@ -128,7 +128,7 @@ class DrawnLesson:
 
     @property
     def figures(self) -> tuple[str, ...]:
-        return ("loss", "dense", "pointer", "accuracy")
+        return ("loss", "dense", "ahead", "back", "accuracy")
 
     def study(self, batch: Any, passed: float) -> tuple[Tensor, Sequence[Tensor]]:
         work, (images, points, of_block) = batch
@@ -143,9 +143,10 @@ class DrawnLesson:
             found: Found = pupil.forward(
                 pupil.network.study, given, ids, places, answer, patches, grids, spots
             )
-        pointer = pointer_loss(found.pointed, at, work.places, grid)
-        loss = found.loss + run.dense[int(passed >= 0.5)] * found.dense + run.pointer * pointer
-        return loss, (found.loss, found.dense, pointer, found.accuracy)
+        ahead = pointer_loss(found.glances.ahead, at, work.places, grid)
+        back = back_loss(found.glances.back, at, of_block, grid)
+        loss = found.loss + run.dense[int(passed >= 0.5)] * found.dense + run.pointer * (ahead + back)
+        return loss, (found.loss, found.dense, ahead, back, found.accuracy)
 
     def _sequence(self, tokens: Tensor, grid: tuple[int, int]) -> tuple[Tensor, Tensor, Tensor]:
         """Ids, positions, and which of them are the answer's; the grid is one of image tokens."""
@@ -193,6 +194,22 @@ class DrawnLesson:
     def _back(self, ids: Sequence[int], back: dict[int, int]) -> list[int]:
         """Ids of the codec again; what it does not know stays unreadable."""
         return [back.get(token, len(self.codec)) for token in ids]
+
+
+def back_loss(scores: Tensor, at: Tensor, of_block: Tensor, grid: tuple[int, int]) -> Tensor:
+    """How far image tokens with a character look from the one that is read before it.
+
+    Image tokens see those of higher rows alone, so a column's first character looks for nothing.
+    """
+    around, share = neighbours(at, grid)
+    inside = within(at, grid)
+    asking = around.gather(1, share.argmax(1, keepdim=True))[1:, 0]
+    above = around[:-1].amax(1) < asking
+    taught = (of_block[1:] == of_block[:-1]) & inside[1:] & inside[:-1] & above
+    rows = scores[of_block[1:][taught], asking[taught]]
+    hidden = torch.arange(rows.shape[1], device=rows.device) > asking[taught][:, None]
+    sure = rows.masked_fill(hidden, -torch.inf).log_softmax(-1).gather(-1, around[:-1][taught])
+    return -(sure * share[:-1][taught]).sum() / max(len(sure), 1)
 
 
 def codec_table(codec: Codec, wording: Wording) -> Tensor:

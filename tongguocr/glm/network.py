@@ -3,7 +3,9 @@
 The class's own parts are called one by one: what the vision side says of the pictures takes the place of the
 image tokens, the language model reads the sequence, and only tokens of answers are scored, a few thousand at
 a time. A model that begins from nothing may be taught by two more losses: each character's place in the
-picture must say which token it is, and one head of a middle layer must look at the place to be read next.
+picture must say which token it is, and two heads are shown where to look: from each character back to the
+one before it, and from the text written so far to the place to be read next. The second finds its place by
+what the first has seen, which a network takes long to find out by itself.
 """
 
 from __future__ import annotations
@@ -28,8 +30,16 @@ class Found(NamedTuple):
     accuracy: Tensor
     """The share of an answer's tokens that were right."""
     dense: Tensor
-    pointed: Any = None
-    """blocks x answer's tokens x image tokens: how much the guided head likes each of them."""
+    glances: Any = None
+
+
+class Glances(NamedTuple):
+    """How much the guided heads like image tokens: blocks x who asks x image tokens."""
+
+    back: Tensor
+    """Asked by image tokens: where the character before theirs lies ..."""
+    ahead: Tensor
+    """... and by tokens of the answer, before each is written: where it is to be read."""
 
 
 class Spots(NamedTuple):
@@ -84,7 +94,7 @@ class GlmNetwork(nn.Module):
     ) -> Found:
         """The losses of a batch; `given` are the input tokens, which may be wrong on purpose."""
         seen = self.look(patches, grids)
-        states, pointed = self._think(self.embed(given, seen), positions, spots)
+        states, glances = self._think(self.embed(given, seen), positions, spots)
         taught = answer[:, 1:]
         loss, accuracy = self._scored(states[:, :-1][taught], ids[:, 1:][taught])
         dense = loss.new_zeros(())
@@ -94,17 +104,20 @@ class GlmNetwork(nn.Module):
                 start=seen.new_zeros(()),
             )
             dense = self._scored(self.dense(at), spots.wanted)[0]
-        return Found(loss, accuracy, dense, pointed)
+        return Found(loss, accuracy, dense, glances)
 
-    def _think(self, hidden: Tensor, positions: Tensor, spots: Spots | None) -> tuple[Tensor, Any]:
-        """The states of all tokens; and where the guided head looks, if places are known."""
-        language, pointed = self.model.model.language_model, None
+    def _think(self, hidden: Tensor, positions: Tensor, spots: Spots | None) -> tuple[Tensor, Glances | None]:
+        """The states of all tokens; and where the guided heads look, if places are known."""
+        language, glances = self.model.model.language_model, list[Tensor]()
         rotation = language.rotary_emb(hidden, position_ids=positions)
         for number, layer in enumerate(language.layers):
-            if spots is not None and number == len(language.layers) // 2:
-                pointed = point(layer, hidden, rotation, spots)
+            if spots is not None:
+                pictures, text = slice(*spots.images), slice(spots.answer - 1, -1)
+                for asking, part in ((pictures, 4), (text, 2)):
+                    if number == len(language.layers) // part:
+                        glances.append(glance(layer, hidden, rotation, asking, pictures))
             hidden = layer(hidden, position_embeddings=rotation)
-        return language.norm(hidden), pointed
+        return language.norm(hidden), Glances(*glances) if glances else None
 
     def _scored(self, states: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
         """Mean loss and share of right ones, in parts whose scores are not kept."""
@@ -133,8 +146,10 @@ def compile_layers(model: Any) -> None:
         layer.compile(dynamic=True)
 
 
-def point(layer: Any, hidden: Tensor, rotation: tuple[Tensor, Tensor], spots: Spots) -> Tensor:
-    """Scores of the image tokens by the layer's first head, before each token of the answer is written."""
+def glance(
+    layer: Any, hidden: Tensor, rotation: tuple[Tensor, Tensor], asking: slice, asked: slice
+) -> Tensor:
+    """How much the layer's first head likes each token of one part of the sequences, seen from another."""
     from transformers.models.glm_ocr.modeling_glm_ocr import apply_rotary_pos_emb
 
     attention, normed = layer.self_attn, layer.input_layernorm(hidden)
@@ -143,6 +158,5 @@ def point(layer: Any, hidden: Tensor, rotation: tuple[Tensor, Tensor], spots: Sp
         F.linear(normed, part.weight[:one])[:, None] for part in (attention.q_proj, attention.k_proj)
     )
     query, key = apply_rotary_pos_emb(query, key, *rotation)  # type: ignore[no-untyped-call]
-    asking = query[:, 0, spots.answer - 1 : -1]
-    scores: Tensor = asking @ key[:, 0, slice(*spots.images)].transpose(1, 2)
+    scores: Tensor = query[:, 0, asking] @ key[:, 0, asked].transpose(1, 2)
     return scores.float() * attention.scaling

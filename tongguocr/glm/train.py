@@ -33,6 +33,7 @@ from tongguocr.train.judge import Judge
 from tongguocr.train.labelled import Labelled, Say
 from tongguocr.train.loop import go_on, make_painter
 from tongguocr.train.page_feed import PageFeed
+from tongguocr.train.recipe import Recipe
 from tongguocr.train.run import Run, make_optimisers
 from tongguocr.train.team import Team, gather_team, my_number, team_size
 
@@ -85,7 +86,7 @@ def train_glm_drawn(
         team = gather_team(device)
         foundation = load_foundation(start) if start else from_nothing(data, stage)
         table = codec_table(data.codec, foundation.wording).to(team.device)
-        manner = Manner(False, max(max(c.height, c.width) for c in run.recipe.canvases), Scaling().character)
+        manner = drawn_manner(run.recipe)
         pupil, journal = make_ready(foundation, run, stage.settings, out, team, manner, dense=True)
         painter = make_painter(data, run, team.device)
         judge = Judge.prepare(data, run.recipe, painter.atlas, team.device) if pupil.judges else None
@@ -93,6 +94,12 @@ def train_glm_drawn(
             go_on(feed, painter, journal, run, DrawnLesson(pupil, data.codec, table, judge), team)
     finally:
         feed.stop()
+
+
+def drawn_manner(recipe: Recipe) -> Manner:
+    """Reading shows blocks as large as most that were drawn, where the small engine's are not smaller."""
+    side = max(max(canvas.height, canvas.width) for canvas in recipe.canvases)
+    return Manner(False, side, min(Scaling().character, sum(recipe.size) / 2))
 
 
 def from_nothing(data: Data, stage: GlmDrawnStage) -> Foundation:

@@ -10,7 +10,7 @@ from typing import Any
 from tongguocr.errors import InputError, MissingExtraError
 from tongguocr.files import decode_utf8, read_bytes, write_bytes
 
-LOSSES = ("loss", "dense", "pointer")
+LOSSES = ("loss", "dense", "pointer", "ahead", "back")
 SHARES = ("accuracy", "AR", "real AR", "transitions", "real transitions")
 
 
