@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from tiny_fonts import write_sources
@@ -15,7 +16,7 @@ from tongguocr.errors import InputError
 from tongguocr.glm.estimate import count_parameters
 from tongguocr.glm.foundation import load_foundation
 from tongguocr.glm.journal import DENSE, MODEL
-from tongguocr.glm.lesson import DrawnLesson, Pupil, codec_table
+from tongguocr.glm.lesson import DrawnLesson, Pupil, back_loss, codec_table
 from tongguocr.glm.manner import read_manner
 from tongguocr.glm.network import GlmNetwork
 from tongguocr.glm.processor import read_vision, to_patches
@@ -162,3 +163,32 @@ def test_spots_are_the_image_tokens_around_a_character(root: Path, data: Data) -
     far = torch.tensor([[-0.1, 0.2], [columns + 0.1, 0.2]])
     lost = lesson._spots(torch.tensor([token, token]), far, torch.tensor([0, 0]), (rows, columns))
     assert lost.wanted.tolist() == [-100, -100], "characters that the page's bend took out of the picture"
+
+
+def test_a_character_looks_back_at_the_one_before_it() -> None:
+    """Two blocks of 3 x 2 image tokens: a column of three, and two columns of one each."""
+    at = torch.tensor([[1.5, 0.5], [1.5, 1.5], [1.5, 2.5], [1.5, 0.5], [0.5, 0.5]])
+    of_block = torch.tensor([0, 0, 0, 1, 1])
+    scores = torch.zeros(2, 6, 6)
+    even = back_loss(scores, at, of_block, (3, 2))
+    assert float(even) == pytest.approx((np.log(4) + np.log(6)) / 2), "what lies behind is not seen"
+    scores[0, 3, 1], scores[0, 5, 3] = 50.0, 50.0
+    assert float(back_loss(scores, at, of_block, (3, 2))) == pytest.approx(0.0, abs=1e-5)
+    assert float(back_loss(scores.roll(1, 2), at, of_block, (3, 2))) > 20
+    alone = back_loss(scores[1:], at[3:], of_block[3:] - 1, (3, 2))
+    assert float(alone) == 0, "a column's first character has nothing above it"
+    between = torch.zeros(1, 6, 6, requires_grad=True)
+    back_loss(between, torch.tensor([[1.2, 0.9], [1.2, 1.6]]), torch.tensor([0, 0]), (3, 2)).backward()
+    assert between.grad is not None and between.grad.isfinite().all()
+    assert between.grad[0, 3, :4].abs().min() > 0 and not between.grad[0, 3, 4:].any()
+
+
+def test_fresh_tokens_differ_from_the_beginning(root: Path, data: Data) -> None:
+    stage = load_glm_drawn_stage(root / "stage.toml")
+    models = [from_nothing(data, stage).model for _ in range(2)]
+    rows = models[0].get_input_embeddings().weight.detach()
+    close = torch.nn.functional.normalize(rows, dim=1) @ torch.nn.functional.normalize(rows, dim=1).T
+    assert float(close.fill_diagonal_(0).abs().max()) < 0.7
+    assert all(torch.equal(rows, model.lm_head.weight) for model in models)
+    gains = models[0].model.language_model.layers[0].post_mlp_layernorm.weight
+    assert gains.tolist() == pytest.approx([0.1] * len(gains))

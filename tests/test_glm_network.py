@@ -18,7 +18,7 @@ from tongguocr.glm.foundation import Foundation
 from tongguocr.glm.generate import generate
 from tongguocr.glm.lesson import grids_of
 from tongguocr.glm.manner import Manner, write_manner
-from tongguocr.glm.network import GlmNetwork, Spots
+from tongguocr.glm.network import GlmNetwork, Spots, glance
 from tongguocr.glm.processor import image_tokens, patch_pictures
 from tongguocr.glm.samples import GlmBatch, GlmSample, stack_glm
 from tongguocr.glm.sizes import PUBLISHED, GlmSize, make_config, size_of
@@ -93,6 +93,33 @@ def test_the_loss_is_the_library_s_over_the_answer_alone(foundation: Foundation,
             found = network.study(batch.ids, batch.ids, batch.positions, batch.answer, patches, grids)
             assert found.loss.item() == pytest.approx(wanted.item(), rel=1e-5)
             assert found.dense.item() == 0
+
+
+@pytest.mark.parametrize("shapes", [[(112, 140)] * 3, [(112, 140), (140, 112), (140, 112), (112, 112)]])
+def test_image_tokens_are_the_library_s(foundation: Foundation, shapes: list[tuple[int, int]]) -> None:
+    dice = torch.Generator().manual_seed(2)
+    pictures = [torch.randint(0, 256, (*shape, 3), generator=dice, dtype=torch.uint8) for shape in shapes]
+    patches, grids = patch_pictures(pictures, foundation.vision), grids_of(pictures, foundation.vision)
+    fresh = make_foundation().model
+    network = GlmNetwork(make_foundation().model)
+    with torch.no_grad():
+        grid = torch.tensor([(1, *sides) for sides in grids])
+        wanted = fresh.model.visual(patches, grid_thw=grid).pooler_output
+        assert torch.allclose(network.look(patches, grids), wanted, atol=1e-5)
+
+
+def test_heads_are_asked_as_the_library_asks_them(foundation: Foundation, batch: GlmBatch) -> None:
+    network = GlmNetwork(foundation.model).eval()
+    language = network.model.model.language_model
+    hidden = torch.randn(2, 9, language.config.hidden_size, generator=torch.Generator().manual_seed(3))
+    rotation = language.rotary_emb(hidden, position_ids=torch.arange(9).expand(3, 2, -1))
+    layer = language.layers[0]
+    scores = glance(layer, hidden, rotation, slice(0, 9), slice(0, 9))
+    language.config._attn_implementation, before = "eager", language.config._attn_implementation
+    mask = torch.full((9, 9), -torch.inf).triu(1)[None, None]
+    wanted = layer.self_attn(layer.input_layernorm(hidden), rotation, attention_mask=mask)[1][:, 0]
+    language.config._attn_implementation = before
+    assert torch.allclose((scores + mask[0]).softmax(-1), wanted, atol=1e-6)
 
 
 def test_all_parameters_learn(foundation: Foundation, batch: GlmBatch) -> None:

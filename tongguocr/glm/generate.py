@@ -75,12 +75,14 @@ def generate(
         if len(keep) < len(rows):
             chosen_rows = torch.tensor(keep, device=device)
             cache.batch_select_indices(chosen_rows)
-            mask, following = mask[chosen_rows], following[chosen_rows]
+            mask = None if mask is None else mask[chosen_rows]
+            following = following[chosen_rows]
             rows = [rows[n] for n in keep]
         tokens = torch.tensor([[chosen[n][0]] for n in keep], device=device)
         embedded = model.get_input_embeddings()(tokens)
         places = (following + step)[None, :, None].expand(3, -1, 1)
-        mask = torch.cat([mask, mask.new_ones(len(rows), 1)], 1)
+        if mask is not None:
+            mask = torch.cat([mask, mask.new_ones(len(rows), 1)], 1)
     return texts
 
 
@@ -96,8 +98,11 @@ def _take(text: Written, ids: list[int], likely: list[float], wording: Wording) 
 
 def _prompts(
     grids: Sequence[tuple[int, int]], wording: Wording, device: torch.device
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Ids, positions and mask of prompts filled up on the left, and the position that follows each."""
+) -> tuple[Tensor, Tensor, Tensor | None, Tensor]:
+    """Ids, positions and mask of prompts filled up on the left, and the position that follows each.
+
+    Where nothing was filled up there is no mask: attention has faster ways without one.
+    """
     prompts = [wording.prompt(rows * columns // MERGE**2) for rows, columns in grids]
     longest = max(map(len, prompts))
     ids = torch.full((len(prompts), longest), wording.pad)
@@ -109,4 +114,5 @@ def _prompts(
         places[:, row, start:] = torch.from_numpy(positions(len(wording.before), grid, len(wording.after)))
         mask[row, start:] = 1
     following = places[0, :, -1] + 1
-    return ids.to(device), places.to(device), mask.to(device), following.to(device)
+    shown = None if bool(mask.all()) else mask.to(device)
+    return ids.to(device), places.to(device), shown, following.to(device)

@@ -61,16 +61,16 @@ class Judge:
     def score(self, model: Recogniser) -> dict[str, float]:
         """Figures of a model as it is now."""
         model.eval()
-        figures = self.figures(lambda exam: self._read(model, exam))
+        figures = self.figures(lambda exams: [ids for exam in exams for ids in self._read(model, exam)])
         model.train()
         return figures
 
-    def figures(self, read: Callable[[Exam], list[list[int]]]) -> dict[str, float]:
-        """... and of anything else that reads exams, in tokens of the codec."""
+    def figures(self, read: Callable[[Sequence[Exam]], list[list[int]]]) -> dict[str, float]:
+        """... and of anything else that reads the images of exams, in tokens of the codec."""
         figures: dict[str, float] = {}
         for name, exams in (("", self.drawn), ("real ", self.real)):
-            pairs = [pair for exam in exams for pair in zip(exam.tokens, read(exam), strict=True)]
-            if pairs:
+            if exams:
+                pairs = list(zip((ids for exam in exams for ids in exam.tokens), read(exams), strict=True))
                 figures[f"{name}AR"] = round(accuracy(self._texts(pairs)), 4)
                 figures[f"{name}transitions"] = round(accuracy(self._transitions(pairs)), 4)
         return figures
