@@ -11,9 +11,17 @@ from tiny_fonts import DEFAULT, make_font
 
 from tongguocr.formats import write_page
 from tongguocr.page import Char, Line, Page
+from tongguocr.tokens.codec import Codec
+from tongguocr.train.labelled import LabelledPage
+from tongguocr.train.model import ModelSize
 
 CHARS = "".join(DEFAULT)
 CELL = 40
+CODEC = Codec(tuple(CHARS))
+SIZE = ModelSize(
+    len(CODEC), width=64, heads=2, encoder_layers=1, decoder_layers=2, feed_forward=64, stem=(16, 32)
+)
+"""Of a network that learns such pages in a minute."""
 
 
 def draw_page(font: Path, seed: int, columns: int = 3, length: int = 4, name: str = "page.png") -> Page:
@@ -49,3 +57,10 @@ def write_pages(folder: Path, count: int, **shape: int) -> list[Page]:
         Image.fromarray(page.pixels).save(folder / page.image)
         write_page(page, folder / f"p{seed}.json")
     return pages
+
+
+def on_disk(page: Page, folder: Path) -> LabelledPage:
+    """The page with its image in a file."""
+    assert page.pixels is not None
+    Image.fromarray(page.pixels).save(folder / page.image)
+    return LabelledPage(replace(page, pixels=None), folder / page.image)
