@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tongguocr.errors import InputError
 from tongguocr.glm.processor import (
     PREPROCESSOR,
+    PROCESSOR,
     Vision,
     fit_size,
     image_tokens,
@@ -102,9 +103,13 @@ def test_places_of_patches_go_by_tokens() -> None:
 def test_settings_of_a_folder(tmp_path: Path) -> None:
     assert read_vision(tmp_path) == Vision()
     held = {"patch_size": 14, "size": {"shortest_edge": 100, "longest_edge": 200}, "image_mean": [0, 0, 0]}
-    (tmp_path / PREPROCESSOR).write_text(json.dumps(held))
-    vision = read_vision(tmp_path)
-    assert (vision.least_pixels, vision.most_pixels, vision.mean) == (100, 200, (0.0, 0.0, 0.0))
+    for name, content in ((PROCESSOR, {"image_processor": held}), (PREPROCESSOR, held)):
+        (tmp_path / name).write_text(json.dumps(content))
+        vision = read_vision(tmp_path)
+        assert (vision.least_pixels, vision.most_pixels, vision.mean) == (100, 200, (0.0, 0.0, 0.0))
+        (tmp_path / name).unlink()
+    (tmp_path / PROCESSOR).write_text("{}")
+    assert read_vision(tmp_path) == Vision()
     for bad in ("[]", "junk", '{"merge_size": 4}', '{"size": 3}'):
         (tmp_path / PREPROCESSOR).write_text(bad)
         with pytest.raises(InputError, match=PREPROCESSOR):

@@ -20,7 +20,7 @@ import torch
 
 from tongguocr.errors import InputError, MissingExtraError
 from tongguocr.files import make_folder, write_bytes
-from tongguocr.glm.processor import PREPROCESSOR, Vision, read_vision
+from tongguocr.glm.processor import PREPROCESSOR, PROCESSOR, Vision, read_vision
 from tongguocr.glm.sizes import MERGE, TEMPORAL, GlmSize, size_of
 from tongguocr.glm.wording import IMAGE, Wording, make_wording
 from tongguocr.tokens.base import open_tokenizer
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
 TOKENIZER, TOKENIZER_CONFIG, TEMPLATE = "tokenizer.json", "tokenizer_config.json", "chat_template.jinja"
 BESIDE = (
-    *(TOKENIZER_CONFIG, TEMPLATE, PREPROCESSOR, "special_tokens_map.json", "processor_config.json"),
+    *(TOKENIZER_CONFIG, TEMPLATE, PREPROCESSOR, "special_tokens_map.json", PROCESSOR),
     *("chat_template.json", "video_preprocessor_config.json", "README.md", "LICENSE"),
 )
 """Files that are carried along as they are."""

@@ -27,6 +27,8 @@ from tongguocr.glm.sizes import MERGE, TEMPORAL
 from tongguocr.page import Pixels
 
 PREPROCESSOR = "preprocessor_config.json"
+PROCESSOR = "processor_config.json"
+"""Where newer programs write the same, as a part of it."""
 MOST_OBLONG = 200
 """The processor refuses pictures that are longer than so many times their breadth."""
 
@@ -48,12 +50,14 @@ class Vision:
 
 
 def read_vision(folder: Path) -> Vision:
-    """The settings that a model's folder has, or the published ones."""
-    path = folder / PREPROCESSOR
-    if not path.exists():
+    """The settings that a model's folder has, in one of two files, or the published ones."""
+    path = next((p for p in (folder / PREPROCESSOR, folder / PROCESSOR) if p.exists()), None)
+    if path is None:
         return Vision()
     try:
         held: dict[str, Any] = json.loads(decode_utf8(read_bytes(path), path))
+        if path.name == PROCESSOR:
+            held = held.get("image_processor") or {}
         size = held.get("size") or {}
         usual = Vision()
         if (held.get("merge_size", MERGE), held.get("temporal_patch_size", TEMPORAL)) != (MERGE, TEMPORAL):
