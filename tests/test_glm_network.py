@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,10 +13,11 @@ from glm_models import RARE, SIZE, make_foundation, write_model
 from labelled_pages import write_pages
 
 from bench import full_size, full_size_read
+from tongguocr.glm.desk import Desk
 from tongguocr.glm.estimate import count_parameters
 from tongguocr.glm.expand import expand
 from tongguocr.glm.foundation import Foundation
-from tongguocr.glm.generate import generate
+from tongguocr.glm.generate import Written, generate
 from tongguocr.glm.lesson import grids_of
 from tongguocr.glm.manner import Manner, write_manner
 from tongguocr.glm.network import GlmNetwork, Spots, glance
@@ -206,6 +208,43 @@ def test_pictures_leave_when_they_are_told_to_stop(foundation: Foundation, batch
     for row, text in enumerate(written):
         assert len(text.tokens) == min(row + 1, len(free[row].tokens))
         assert text.tokens == free[row].tokens[: len(text.tokens)], "the others read on undisturbed"
+
+
+def test_steps_that_are_played_back_write_the_same(
+    foundation: Foundation, batch: GlmBatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a GPU, playing back is doing again; tensors must stay in their place for that."""
+    network = GlmNetwork(foundation.model).eval()
+    patches = patch_pictures(batch.pictures, foundation.vision)
+    grids = grids_of(batch.pictures, foundation.vision)
+
+    def write() -> list[Written]:
+        return generate(
+            network, patches, grids, foundation.wording, 12, lambda row, _: row == 2, rivals=2, record=True
+        )
+
+    def tensors(desk: Desk) -> list[torch.Tensor]:
+        kept = (part for layer in desk.memory.held.values() for part in layer)
+        return [desk.seen, desk.following, desk.memory.place, *desk.likely, *kept]
+
+    def record(desk: Desk) -> None:
+        before = tensors(desk)
+
+        def replay() -> None:
+            desk._write()
+            assert all(a is b for a, b in zip(before, tensors(desk), strict=True))
+            played.append(len(desk.likely.ids))
+
+        desk.graph = SimpleNamespace(replay=replay)
+
+    plain, played = write(), list[int]()
+    monkeypatch.setattr("tongguocr.glm.desk.can_record", lambda device: True)
+    monkeypatch.setattr(Desk, "_record", record)
+    for a, b in zip(plain, write(), strict=True):
+        assert a.tokens == b.tokens and a.ended == b.ended
+        for (_, sure_a), (_, sure_b) in zip(a.candidates, b.candidates, strict=True):
+            assert sure_a == pytest.approx(sure_b, abs=1e-5)
+    assert len(plain[2].tokens) == 1 and set(played) == {len(grids)}, "nobody leaves"
 
 
 def test_the_benches_run_on_a_toy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,8 +6,9 @@ expand      the added characters and transitions, and the embedding rows that th
 wording     prompt, token ids, and what a sequence of them says
 processor   a picture as the patches and positions that the model takes
 samples     labelled pages as training samples (paper 3.3)
+vision      a picture's patches as image tokens
 network     the forward pass of training: the loss over the answer
-generate    greedy reading, many pictures together
+generate    greedy reading, many pictures together; desk: what a step of it works with
 lesson      what a batch says of it, for the trainer of `tongguocr.train`
 train       the three stages; stage: their files; journal: what a run writes
 manner      how a model wants to be shown pages

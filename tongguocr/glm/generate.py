@@ -1,22 +1,20 @@
 """Greedy reading of pictures, many together: patches in, tokens with their likeliest rivals out (paper 4.3).
 
 Prompts are filled up on the left and the filling is masked, so that a picture's answer is the same, up to
-rounding, whatever it is read with. Keys and values of what was written are kept; pictures whose answers have
-ended leave the batch.
+rounding, whatever it is read with. Pictures whose answers have ended leave the batch where that saves time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import torch
 from torch import Tensor
 
+from tongguocr.glm.desk import Desk, make_prompts
 from tongguocr.glm.network import GlmNetwork
-from tongguocr.glm.processor import positions
-from tongguocr.glm.sizes import MERGE
+from tongguocr.glm.vision import Grid
 from tongguocr.glm.wording import Wording
 
 Stop = Callable[[int, int], bool]
@@ -39,50 +37,32 @@ class Written:
 def generate(
     network: GlmNetwork,
     patches: Tensor,
-    grids: Sequence[tuple[int, int]],
+    grids: Sequence[Grid],
     wording: Wording,
     longest: int,
     stop: Stop | None = None,
     rivals: int = 0,
+    record: bool = True,
 ) -> list[Written]:
-    """The answers about pictures, each of at most `longest` tokens."""
-    from transformers import DynamicCache
-
-    model, device = network.model, patches.device
-    language = model.model.language_model
-    ids, places, mask, following = _prompts(grids, wording, device)
-    cache: Any = DynamicCache(config=model.config.text_config)
+    """The answers about pictures, each of at most `longest` tokens; `record` is for GPUs (desk.py)."""
+    prompts = make_prompts(grids, wording, patches.device)
+    desk = Desk.begin(network, prompts, network.look(patches, grids), longest, rivals, record)
     texts = [Written() for _ in grids]
-    rows = list(range(len(grids)))
-    embedded = network.embed(ids, network.look(patches, grids))
+    rows, going = list(range(len(grids))), set(range(len(grids)))
+    likely = desk.likely
     for step in range(longest):
-        states = language(
-            inputs_embeds=embedded,
-            position_ids=places,
-            attention_mask=mask,
-            past_key_values=cache,
-            use_cache=True,
-        ).last_hidden_state
-        likely = model.lm_head(states[:, -1]).float().softmax(-1).topk(1 + rivals, -1)
-        chosen, sure = likely.indices.tolist(), likely.values.tolist()
-        keep = [
-            n
-            for n, row in enumerate(rows)
-            if not _take(texts[row], chosen[n], sure[n], wording) and not (stop and stop(row, chosen[n][0]))
-        ]
-        if not keep:
+        chosen, sure = likely.ids.tolist(), likely.sure.tolist()
+        for n, row in enumerate(rows):
+            if row in going and (
+                _take(texts[row], chosen[n], sure[n], wording) or (stop and stop(row, chosen[n][0]))
+            ):
+                going.remove(row)
+        if not going or step == longest - 1:
             break
-        if len(keep) < len(rows):
-            chosen_rows = torch.tensor(keep, device=device)
-            cache.batch_select_indices(chosen_rows)
-            mask = None if mask is None else mask[chosen_rows]
-            following = following[chosen_rows]
-            rows = [rows[n] for n in keep]
-        tokens = torch.tensor([[chosen[n][0]] for n in keep], device=device)
-        embedded = model.get_input_embeddings()(tokens)
-        places = (following + step)[None, :, None].expand(3, -1, 1)
-        if mask is not None:
-            mask = torch.cat([mask, mask.new_ones(len(rows), 1)], 1)
+        if len(going) < len(rows) and not desk.recorded:
+            desk.keep([n for n, row in enumerate(rows) if row in going])
+            rows = [row for row in rows if row in going]
+        likely = desk.step()
     return texts
 
 
@@ -94,25 +74,3 @@ def _take(text: Written, ids: list[int], likely: list[float], wording: Wording) 
     text.tokens.append(ids[0])
     text.candidates.append((ids, likely))
     return False
-
-
-def _prompts(
-    grids: Sequence[tuple[int, int]], wording: Wording, device: torch.device
-) -> tuple[Tensor, Tensor, Tensor | None, Tensor]:
-    """Ids, positions and mask of prompts filled up on the left, and the position that follows each.
-
-    Where nothing was filled up there is no mask: attention has faster ways without one.
-    """
-    prompts = [wording.prompt(rows * columns // MERGE**2) for rows, columns in grids]
-    longest = max(map(len, prompts))
-    ids = torch.full((len(prompts), longest), wording.pad)
-    places = torch.zeros(3, len(prompts), longest, dtype=torch.long)
-    mask = torch.zeros(len(prompts), longest, dtype=torch.long)
-    for row, (prompt, grid) in enumerate(zip(prompts, grids, strict=True)):
-        start = longest - len(prompt)
-        ids[row, start:] = torch.tensor(prompt)
-        places[:, row, start:] = torch.from_numpy(positions(len(wording.before), grid, len(wording.after)))
-        mask[row, start:] = 1
-    following = places[0, :, -1] + 1
-    shown = None if bool(mask.all()) else mask.to(device)
-    return ids.to(device), places.to(device), shown, following.to(device)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -53,7 +54,9 @@ class Pupil:
         self.network.eval()
         # A growing cache would have compiled layers compiled anew again and again.
         with self.half(), torch.compiler.set_stance("force_eager"):
-            written = self.network(generate, self.network, patches, grids, self.wording, longest)
+            # Parameters that are gathered for a moment are not where a recording would look for them.
+            work = partial(generate, record=not self.sharded)
+            written = self.network(work, self.network, patches, grids, self.wording, longest)
         if self.sharded:
             # What was gathered without gradients must not be trained on.
             network: Any = self.network

@@ -94,7 +94,7 @@ class GlmNetwork(nn.Module):
     ) -> Found:
         """The losses of a batch; `given` are the input tokens, which may be wrong on purpose."""
         seen = self.look(patches, grids)
-        states, glances = self._think(self.embed(given, seen), positions, spots)
+        states, glances = self._think_aloud(self.embed(given, seen), positions, spots)
         taught = answer[:, 1:]
         loss, accuracy = self._scored(states[:, :-1][taught], ids[:, 1:][taught])
         dense = loss.new_zeros(())
@@ -106,18 +106,40 @@ class GlmNetwork(nn.Module):
             dense = self._scored(self.dense(at), spots.wanted)[0]
         return Found(loss, accuracy, dense, glances)
 
-    def _think(self, hidden: Tensor, positions: Tensor, spots: Spots | None) -> tuple[Tensor, Glances | None]:
-        """The states of all tokens; and where the guided heads look, if places are known."""
-        language, glances = self.model.model.language_model, list[Tensor]()
+    def think(
+        self,
+        hidden: Tensor,
+        positions: Tensor,
+        mask: Tensor | None = None,
+        memory: Any = None,
+        guided: Callable[[int, Any, Tensor, tuple[Tensor, Tensor]], None] | None = None,
+    ) -> Tensor:
+        """The states of all tokens; without a mask each sees all before it. `guided` is shown every layer's
+        number, the layer, what goes into it, and how positions turn it."""
+        language = self.model.model.language_model
         rotation = language.rotary_emb(hidden, position_ids=positions)
         for number, layer in enumerate(language.layers):
-            if spots is not None:
-                pictures, text = slice(*spots.images), slice(spots.answer - 1, -1)
-                for asking, part in ((pictures, 4), (text, 2)):
-                    if number == len(language.layers) // part:
-                        glances.append(glance(layer, hidden, rotation, asking, pictures))
-            hidden = layer(hidden, position_embeddings=rotation)
-        return language.norm(hidden), Glances(*glances) if glances else None
+            if guided is not None:
+                guided(number, layer, hidden, rotation)
+            hidden = layer(hidden, attention_mask=mask, past_key_values=memory, position_embeddings=rotation)
+        states: Tensor = language.norm(hidden)
+        return states
+
+    def _think_aloud(
+        self, hidden: Tensor, positions: Tensor, spots: Spots | None
+    ) -> tuple[Tensor, Glances | None]:
+        """The states of all tokens; and where the guided heads look, if places are known."""
+        if spots is None:
+            return self.think(hidden, positions), None
+        pictures, text = slice(*spots.images), slice(spots.answer - 1, -1)
+        count, glances = len(self.model.model.language_model.layers), list[Tensor]()
+
+        def guided(number: int, layer: Any, given: Tensor, rotation: tuple[Tensor, Tensor]) -> None:
+            for asking, part in ((pictures, 4), (text, 2)):
+                if number == count // part:
+                    glances.append(glance(layer, given, rotation, asking, pictures))
+
+        return self.think(hidden, positions, guided=guided), Glances(*glances)
 
     def _scored(self, states: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
         """Mean loss and share of right ones, in parts whose scores are not kept."""

@@ -8,7 +8,7 @@ go to the block's lines by their number or length, its characters evenly along t
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -109,6 +109,8 @@ class HfEngine:
         self.wording, self.vision = foundation.wording, foundation.vision
         self.network = GlmNetwork(foundation.model).to(self.device).eval()
         self.free = self._free_tokens()
+        self.check: Callable[[], None] = lambda: None
+        """Asked before a batch and at each token; raises where reading should stop."""
 
     def _free_tokens(self) -> frozenset[Hashable]:
         """Tokens of marks that stand in long rows by right."""
@@ -166,15 +168,21 @@ class HfEngine:
         from tongguocr.glm.generate import generate
         from tongguocr.glm.processor import patch_pictures
 
+        self.check()
         sent: Any = [torch.from_numpy(picture.copy()).to(self.device) for picture in pictures]
         grids = [(p.shape[0] // self.vision.patch, p.shape[1] // self.vision.patch) for p in pictures]
+
+        def add(row: int, token: int) -> bool:
+            self.check()
+            return tails[row].add(token)
+
         return generate(
             self.network,
             patch_pictures(sent, self.vision),
             grids,
             self.wording,
             max(most_tokens(tail.cap, tail.lines) for tail in tails) + 1,
-            lambda row, token: tails[row].add(token),
+            add,
             self.reading.rivals,
         )
 

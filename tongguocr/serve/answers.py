@@ -107,9 +107,11 @@ def reply_of_model(engine: HfEngine, block: BlockInput, most: int, rivals: int) 
     seen: list[int] = []
 
     def circles(_: int, token: int) -> bool:
+        engine.check()
         seen.append(token)
         return find_loop(seen, None, engine.reading.limits, engine.free) is not None
 
+    engine.check()
     sent = torch.from_numpy(picture.copy()).to(engine.device)
     grids = [(high // engine.vision.patch, wide // engine.vision.patch)]
     try:

@@ -114,8 +114,7 @@ def _make_ready(scribe: HfEngine, threads: int, check: Callable[[], None]) -> No
 
     if threads:
         torch.set_num_threads(threads)
-    language = scribe.network.model.model.language_model
-    language.register_forward_pre_hook(lambda *_: check())
+    scribe.check = check
 
 
 def _name(engine: str, model: str | None) -> str:
