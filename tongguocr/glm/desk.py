@@ -142,9 +142,9 @@ class Desk:
         return self.likely
 
     def _record(self) -> None:
-        """Nothing is computed while a step is recorded."""
+        """Nothing is computed while a step is recorded; other threads may go on using the device."""
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
+        with torch.cuda.graph(graph, capture_error_mode="thread_local"):
             self._write()
         self.graph = graph
 
