@@ -38,12 +38,10 @@ from tongguocr.train.team import Team
 TINY = GlmSize(64, 1, 2, 1, 32, 64, 64, 1, 2, 64, rows=400)
 TRANSITIONS = 24
 GPUS = 8
-
-
 COLUMNS = ("samples", "pixels", "answer", "ms a step", "samples/s", "tokens/s")
 COLUMNS += ("GiB", "T operations/s", "of the peak")
-CHARACTER, FILLED = 42, 0.8
-"""Pixels of a drawn character, and the share of a canvas that text fills."""
+FILLED = 0.8
+"""The share of a canvas that text fills."""
 DRAWN_ROWS = 18_816
 """Of the tables with the characters that `train-data` gathers."""
 
@@ -187,9 +185,9 @@ def shapes_of(chosen: argparse.Namespace, stage: GlmDrawnStage | None) -> list[S
     """What to time: a stage's canvases, with about as much text as they have room for; or squares."""
     if stage is None:
         return [Shape(rows, chosen.side, chosen.side, chosen.answer) for rows in chosen.batch or [8, 16]]
-    canvases = stage.run.recipe.canvases
-    room = CHARACTER**2 / FILLED
-    return [Shape(c.blocks, c.height, c.width, int(c.height * c.width / room)) for c in canvases]
+    recipe = stage.run.recipe
+    room = (sum(recipe.size) / 2) ** 2 / FILLED
+    return [Shape(c.blocks, c.height, c.width, int(c.height * c.width / room)) for c in recipe.canvases]
 
 
 def what_to_time(chosen: argparse.Namespace) -> tuple[GlmSize, Run, GlmDrawnStage | None]:

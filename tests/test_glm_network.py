@@ -237,13 +237,17 @@ def test_steps_that_are_played_back_write_the_same(
 
         desk.graph = SimpleNamespace(replay=replay)
 
+    def fail(desk: Desk) -> None:
+        raise RuntimeError("this device cannot record")
+
     plain, played = write(), list[int]()
     monkeypatch.setattr("tongguocr.glm.desk.can_record", lambda device: True)
-    monkeypatch.setattr(Desk, "_record", record)
-    for a, b in zip(plain, write(), strict=True):
-        assert a.tokens == b.tokens and a.ended == b.ended
-        for (_, sure_a), (_, sure_b) in zip(a.candidates, b.candidates, strict=True):
-            assert sure_a == pytest.approx(sure_b, abs=1e-5)
+    for way in (record, fail):
+        monkeypatch.setattr(Desk, "_record", way)
+        for a, b in zip(plain, write(), strict=True):
+            assert a.tokens == b.tokens and a.ended == b.ended
+            for (_, sure_a), (_, sure_b) in zip(a.candidates, b.candidates, strict=True):
+                assert sure_a == pytest.approx(sure_b, abs=1e-5)
     assert len(plain[2].tokens) == 1 and set(played) == {len(grids)}, "nobody leaves"
 
 

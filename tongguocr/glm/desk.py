@@ -132,8 +132,14 @@ class Desk:
 
     def step(self) -> Likely:
         """Take the likeliest token of each answer, and say what follows."""
-        if self.recorded and self.graph is None and self.steps == WARM:
-            self._record()
+        if self.recorded and self.steps == WARM:
+            try:
+                self._record()
+            except torch.OutOfMemoryError:
+                raise
+            except RuntimeError:
+                # Not every device and version can; then steps are written one by one, more slowly.
+                self.recorded, self.memory.used = False, int(self.memory.place)
         if self.graph is not None:
             self.graph.replay()
         else:

@@ -1,7 +1,7 @@
 """What a batch says of GLM-OCR and how well it reads: the lessons of the trainer in `tongguocr.train`.
 
 One is on labelled pages (the paper's three stages): the loss over answers, nothing else. The other is on
-drawn blocks, for models that begin from nothing: the dense loss beside it, a head that is shown where to
+drawn blocks, for models that begin from nothing: the dense loss beside it, two heads that are shown where to
 look, and input tokens that are sometimes wrong.
 """
 
