@@ -15,6 +15,7 @@ from job_readers import FAULT, open_shades, pages_of, write_pages
 from PIL import Image
 
 from tongguocr import cli
+from tongguocr.errors import InputError
 from tongguocr.jobs import FAILED, Job, run_with_progress
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -121,3 +122,25 @@ def test_a_bar_on_a_terminal(small: Path, tmp_path: Path) -> None:
     os.close(ours)
     assert job.wait() == 0
     assert b"0/2" in seen and b"2/2" in seen and b"characters" in seen and b"a minute" in seen
+
+
+@pytest.mark.parametrize(
+    ("means", "wanted"), [((), None), (("--engine", "hf"), 1), (("--engine", "hf", "--workers", "3"), 3)]
+)
+def test_a_full_size_model_is_opened_once_unless_more_is_asked_for(
+    small: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    means: tuple[str, ...],
+    wanted: int | None,
+) -> None:
+    asked: list[int | None] = []
+
+    def share(tasks: int, workers: int | None, threads: int | None) -> tuple[int, int]:
+        asked.append(workers)
+        raise InputError("enough")
+
+    monkeypatch.setattr("tongguocr.jobs.share_cores", share)
+    model = ("--model", "somewhere") if means else ()
+    assert cli.main(["read", str(small / "in"), "-o", str(tmp_path / "out"), *means, *model]) == 2
+    assert asked == [wanted]

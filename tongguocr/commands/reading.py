@@ -72,7 +72,9 @@ def _add_means(means: argparse._ArgumentGroup) -> None:
 
 
 def _add_batch(batch: argparse._ArgumentGroup) -> None:
-    batch.add_argument("--workers", type=int, metavar="N", help="processes (default: one a core, up to 8)")
+    batch.add_argument(
+        "--workers", type=int, metavar="N", help="processes (default: one a core, up to 8; 1 with hf)"
+    )
     batch.add_argument(
         "--threads", type=int, metavar="N", help="threads a process (default: cores / workers)"
     )
@@ -206,7 +208,9 @@ def _read_into_folder(args: argparse.Namespace) -> int:
     prepare, cluster = _spread(args) if args.ray else (None, None)
     pages, problems = list_pages(args.source, args.pages, args.recursive)
     _check_lines(args, len(pages) > 1)
-    workers, threads = share_cores(len(pages), args.workers, args.threads)
+    # Each process has the model for itself, and a full-size one may fill a machine.
+    wanted = args.workers or (1 if "hf" in (args.engine, args.second) else None)
+    workers, threads = share_cores(len(pages), wanted, args.threads)
     prepare = prepare or partial(open_reader, _setup(args, threads))
     job = Job(Path(args.output), formats, workers, args.time_limit, _style(args), args.again, cluster)
     failed = [(one.source, one.problem) for one in problems]
