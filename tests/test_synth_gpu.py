@@ -63,8 +63,9 @@ def test_a_glyph_lands_where_the_cpu_paints_it(
     block = compose([(x + 2, y + 2, x + 2 + width, y + 2 + height)], char)
     block = replace(block, angles=np.array([angle], np.float32))
     ours, reference = both(block, book, atlas, glyphs)
-    # An em of 64 bits is off by half a bit at most, which is more pixels the larger the glyph.
-    assert np.abs(ink_box(ours) - ink_box(reference)).max() <= 1.25 + 0.75 * max(width, height) / 90
+    # An em of 64 bits is off by half a bit at most, which is more pixels the larger the glyph; and edges are
+    # whole pixels.
+    assert np.abs(ink_box(ours) - ink_box(reference)).max() <= 1.5 + 0.75 * max(width, height) / 90
     assert np.abs(ours - reference).mean() < 0.005 + 0.018 * max(width, height) / 90
 
 

@@ -20,7 +20,8 @@ warps = st.builds(
     waver=st.floats(0, 4),
     phases=st.tuples(*[st.floats(0, 1)] * 4),
     offset=st.tuples(st.floats(-50, 200), st.floats(-50, 200)),
-)
+    # On a strip the curl, which is a part of the height, would fold the page over itself.
+).filter(lambda warp: max(warp.width, warp.height) <= 4 * min(warp.width, warp.height))
 
 
 @settings(deadline=None, max_examples=150)
