@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -20,14 +19,14 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from bench.machine import machine
+from bench.machine import machine, wait
 from tongguocr.errors import InputError
 from tongguocr.glm.estimate import PEAK, SampleSize, count_parameters, forward_operations, step_operations
 from tongguocr.glm.fresh import fresh_foundation, fresh_tokenizer
 from tongguocr.glm.generate import generate
-from tongguocr.glm.lesson import PageLesson, Pupil, grids_of
+from tongguocr.glm.lesson import PageLesson, Pupil
 from tongguocr.glm.network import GlmNetwork, compile_layers
-from tongguocr.glm.processor import patch_pictures
+from tongguocr.glm.processor import grids_of, patch_pictures
 from tongguocr.glm.samples import GlmBatch, GlmSample, stack_glm
 from tongguocr.glm.sizes import MERGE, PUBLISHED, GlmSize
 from tongguocr.glm.stage import GlmDrawnStage, load_glm_drawn_stage
@@ -102,13 +101,6 @@ def make_pupil(size: GlmSize, run: Run, checkpointing: bool) -> Pupil:
     if run.compile:
         compile_layers(foundation.model)
     return Pupil(network, network, foundation.wording, foundation.vision, run, Team(device))
-
-
-def wait(device: torch.device) -> float:
-    """The time at which the device has nothing left to do."""
-    if device.type == "cuda":
-        torch.cuda.synchronize()
-    return time.perf_counter()
 
 
 def time_steps(pupil: Pupil, shape: Shape, repeats: int) -> tuple[float, float]:

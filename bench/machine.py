@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import platform
+import time
 from pathlib import Path
+from typing import Any
 
 
 def processor() -> str:
@@ -18,3 +20,12 @@ def processor() -> str:
 def machine() -> str:
     """Processor, cores and Python in a few words."""
     return f"{processor()}, {os.cpu_count()} cores, Python {platform.python_version()}"
+
+
+def wait(device: Any) -> float:
+    """The time at which torch's device has nothing left to do."""
+    if device.type == "cuda":
+        import torch
+
+        torch.cuda.synchronize()
+    return time.perf_counter()

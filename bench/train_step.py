@@ -8,7 +8,6 @@ with a small canvas, too.
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
@@ -17,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 from torch import Tensor
 
-from bench.machine import machine
+from bench.machine import machine, wait
 from tongguocr.train.blocks import Targets
 from tongguocr.train.losses import losses
 from tongguocr.train.model import STRIDE, ModelSize, Recogniser
@@ -31,14 +30,10 @@ def timed(work: Callable[[], object], device: torch.device, repeats: int) -> flo
     """Milliseconds of one call, after two to warm up."""
     for _ in range(2):
         work()
-    if device.type == "cuda":
-        torch.cuda.synchronize()
-    start = time.perf_counter()
+    start = wait(device)
     for _ in range(repeats):
         work()
-    if device.type == "cuda":
-        torch.cuda.synchronize()
-    return 1000 * (time.perf_counter() - start) / repeats
+    return 1000 * (wait(device) - start) / repeats
 
 
 def random_batch(blocks: int, length: int, high: int, wide: int, tokens: int) -> tuple[Targets, Tensor]:

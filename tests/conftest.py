@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from tongguocr.synth.atlas import Atlas
+    from tongguocr.synth.fonts import FontBook
+    from tongguocr.synth.gpu import GlyphAtlas
 
 
 @pytest.fixture
@@ -16,3 +22,27 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory: pytest.TempPathFactory) -> FontBook:
+    """One face of a few characters, with its atlas and its glyphs for the GPU painters."""
+    from painted_blocks import tiny_book
+
+    return tiny_book(tmp_path_factory.mktemp("fonts"))
+
+
+@pytest.fixture(scope="module")
+def atlas(book: FontBook) -> Atlas:
+    from painted_blocks import CHARS
+
+    from tongguocr.synth.atlas import build_atlas
+
+    return build_atlas(book, CHARS)
+
+
+@pytest.fixture(scope="module")
+def glyphs(atlas: Atlas) -> GlyphAtlas:
+    from tongguocr.synth.gpu import GlyphAtlas
+
+    return GlyphAtlas.load(atlas, "cpu")

@@ -45,5 +45,15 @@ def column(em: float = 20.0, count: int = 6) -> Composition:
 
 
 def ink_box(ink: np.ndarray) -> np.ndarray:
-    rows, columns = (np.flatnonzero((ink > 0.3).any(axis=axis)) for axis in (1, 0))
-    return np.array([columns[0], rows[0], columns[-1] + 1, rows[-1] + 1])
+    """Where ink begins and ends, between pixels: whole ones would tell half a pixel as two."""
+    (left, right), (top, bottom) = (_ends(ink.max(axis=axis)) for axis in (0, 1))
+    return np.array([left, top, right, bottom])
+
+
+def _ends(profile: np.ndarray, level: float = 0.3) -> tuple[float, float]:
+    def first(values: np.ndarray) -> float:
+        k = int(np.flatnonzero(values > level)[0])
+        before = values[k - 1] if k else 0.0
+        return k - float((values[k] - level) / (values[k] - before))
+
+    return first(profile), len(profile) - first(profile[::-1])

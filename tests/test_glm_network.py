@@ -18,10 +18,9 @@ from tongguocr.glm.estimate import count_parameters
 from tongguocr.glm.expand import expand
 from tongguocr.glm.foundation import Foundation
 from tongguocr.glm.generate import Written, generate
-from tongguocr.glm.lesson import grids_of
 from tongguocr.glm.manner import Manner, write_manner
 from tongguocr.glm.network import GlmNetwork, Spots, glance
-from tongguocr.glm.processor import image_tokens, patch_pictures
+from tongguocr.glm.processor import grids_of, image_tokens, patch_pictures
 from tongguocr.glm.samples import GlmBatch, GlmSample, stack_glm
 from tongguocr.glm.sizes import PUBLISHED, GlmSize, make_config, size_of
 from tongguocr.glm.wording import SPECIALS

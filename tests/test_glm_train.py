@@ -21,10 +21,10 @@ from tongguocr.errors import InputError
 from tongguocr.glm.expand import expand
 from tongguocr.glm.foundation import load_foundation
 from tongguocr.glm.journal import MODEL
-from tongguocr.glm.lesson import PageLesson, grids_of
+from tongguocr.glm.lesson import PageLesson
 from tongguocr.glm.manner import Manner, read_manner
 from tongguocr.glm.network import GlmNetwork
-from tongguocr.glm.processor import Vision, patch_pictures
+from tongguocr.glm.processor import Vision, grids_of, patch_pictures
 from tongguocr.glm.samples import GlmMaker, GlmSettings, make_glm_batches, make_glm_samples, stack_glm
 from tongguocr.glm.stage import load_glm_stage
 from tongguocr.glm.train import find_glm_start, train_glm_pages

@@ -9,29 +9,14 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from painted_blocks import CHARS, HIGH, SIZE, WIDE, column, compose, ink_box, tiny_book
+from painted_blocks import CHARS, HIGH, SIZE, WIDE, column, compose, ink_box
 
-from tongguocr.synth.atlas import Atlas, build_atlas
+from tongguocr.synth.atlas import Atlas
 from tongguocr.synth.composition import Composition, Mark, Patch, Stroke
 from tongguocr.synth.fonts import FontBook
 from tongguocr.synth.gpu import GlyphAtlas, paint, unpack_bits
 from tongguocr.synth.gpu.pack import SIDES, pack
 from tongguocr.synth.paint import paint_ink
-
-
-@pytest.fixture(scope="module")
-def book(tmp_path_factory: pytest.TempPathFactory) -> FontBook:
-    return tiny_book(tmp_path_factory.mktemp("fonts"))
-
-
-@pytest.fixture(scope="module")
-def atlas(book: FontBook) -> Atlas:
-    return build_atlas(book, CHARS)
-
-
-@pytest.fixture(scope="module")
-def glyphs(atlas: Atlas) -> GlyphAtlas:
-    return GlyphAtlas.load(atlas, "cpu")
 
 
 def both(
@@ -63,9 +48,8 @@ def test_a_glyph_lands_where_the_cpu_paints_it(
     block = compose([(x + 2, y + 2, x + 2 + width, y + 2 + height)], char)
     block = replace(block, angles=np.array([angle], np.float32))
     ours, reference = both(block, book, atlas, glyphs)
-    # An em of 64 bits is off by half a bit at most, which is more pixels the larger the glyph; and edges are
-    # whole pixels.
-    assert np.abs(ink_box(ours) - ink_box(reference)).max() <= 1.5 + 0.75 * max(width, height) / 90
+    # An em of 64 bits is off by half a bit at most, which is more pixels the larger the glyph.
+    assert np.abs(ink_box(ours) - ink_box(reference)).max() <= 1.25 + 0.75 * max(width, height) / 90
     assert np.abs(ours - reference).mean() < 0.005 + 0.018 * max(width, height) / 90
 
 

@@ -10,11 +10,10 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from painted_blocks import CHARS, HIGH, SIZE, WIDE, column, compose, tiny_book
+from painted_blocks import HIGH, SIZE, WIDE, column, compose
 
-from tongguocr.synth.atlas import Atlas, build_atlas
+from tongguocr.synth.atlas import Atlas
 from tongguocr.synth.composition import Stroke
-from tongguocr.synth.fonts import FontBook
 from tongguocr.synth.gpu import GlyphAtlas, paint, render_batch
 from tongguocr.synth.gpu.conditions import MIN_RESOLVED, stack
 from tongguocr.synth.gpu.fields import blur, blurring, both_ways, coarseness_of, coarsening, enlarge, jpeg
@@ -22,21 +21,6 @@ from tongguocr.synth.gpu.pack import pack
 from tongguocr.synth.gpu.warp import look, target
 from tongguocr.synth.warp import Warp
 from tongguocr.synth.wear import NO_WEAR, Wear, sample_wear
-
-
-@pytest.fixture(scope="module")
-def book(tmp_path_factory: pytest.TempPathFactory) -> FontBook:
-    return tiny_book(tmp_path_factory.mktemp("fonts"))
-
-
-@pytest.fixture(scope="module")
-def atlas(book: FontBook) -> Atlas:
-    return build_atlas(book, CHARS)
-
-
-@pytest.fixture(scope="module")
-def glyphs(atlas: Atlas) -> GlyphAtlas:
-    return GlyphAtlas.load(atlas, "cpu")
 
 
 def test_without_wear_the_image_is_the_ink(atlas: Atlas, glyphs: GlyphAtlas) -> None:

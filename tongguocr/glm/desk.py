@@ -116,15 +116,15 @@ class Desk:
 
     @staticmethod
     def begin(
-        network: GlmNetwork, prompts: Prompts, seen: Tensor, room: int, rivals: int, record: bool
+        network: GlmNetwork, prompts: Prompts, pictures: Tensor, room: int, rivals: int, record: bool
     ) -> Desk:
-        """Read the prompts; `seen` are their pictures' tokens, `room` the tokens that answers may have."""
-        length, recorded = prompts.ids.shape[1], record and can_record(seen.device)
-        memory = Memory(length + room, torch.tensor([length], device=seen.device))
+        """Read the prompts; `pictures` are their image tokens, `room` the tokens that answers may have."""
+        length, recorded = prompts.ids.shape[1], record and can_record(pictures.device)
+        memory = Memory(length + room, torch.tensor([length], device=pictures.device))
         if not recorded:
             memory.used = length
         known = torch.nn.functional.pad(prompts.known, (0, room))[:, None, None]
-        hidden = network.embed(prompts.ids, seen)
+        hidden = network.embed(prompts.ids, pictures)
         states = network.think(hidden, prompts.places, mask=prompts.mask(), memory=memory)
         likely = choose(network, states, rivals)
         following = prompts.places[0, :, -1] + 1

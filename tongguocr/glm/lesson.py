@@ -19,7 +19,7 @@ from torch import Tensor
 from tongguocr.errors import InputError
 from tongguocr.glm.generate import generate
 from tongguocr.glm.network import IGNORED, Found, GlmNetwork, Spots
-from tongguocr.glm.processor import Vision, patch_pictures, positions, to_patches
+from tongguocr.glm.processor import Vision, grids_of, patch_pictures, positions, to_patches
 from tongguocr.glm.samples import GlmBatch, GlmSample
 from tongguocr.glm.sizes import MERGE
 from tongguocr.glm.wording import Wording
@@ -108,10 +108,6 @@ class PageLesson:
         pictures = [torch.from_numpy(s.picture.copy()).to(self.pupil.team.device) for s in exam]
         patches, grids = patch_pictures(pictures, self.pupil.vision), grids_of(pictures, self.pupil.vision)
         return self.pupil.read(patches, grids, max(len(s.answer) for s in exam) + SURPLUS)
-
-
-def grids_of(pictures: Sequence[Tensor], vision: Vision) -> list[tuple[int, int]]:
-    return [(p.shape[0] // vision.patch, p.shape[1] // vision.patch) for p in pictures]
 
 
 def _moves(transitions: Any) -> str:

@@ -131,6 +131,11 @@ def patch_pictures(pictures: Sequence[Tensor], vision: Vision) -> Tensor:
     return torch.cat([to_patches(p.permute(2, 0, 1)[None].float() / 255, vision) for p in pictures])
 
 
+def grids_of(pictures: Sequence[Tensor | Pixels], vision: Vision) -> list[tuple[int, int]]:
+    """Rows and columns of the patches of pictures, height x width x 3."""
+    return [(p.shape[0] // vision.patch, p.shape[1] // vision.patch) for p in pictures]
+
+
 def patch_places(grids: Sequence[tuple[int, int]]) -> NDArray[np.int64]:
     """Row and column of every patch, in the order of `to_patches`; a grid is rows and columns of patches."""
     return np.concatenate([_places_of(rows, columns) for rows, columns in grids])

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -143,7 +143,12 @@ class HfEngine:
 
         tails = [self._tail(blocks[k]) for k in numbers]
         try:
-            written = self._write([pictures[k] for k in numbers], tails)
+            written = self.write(
+                [pictures[k] for k in numbers],
+                max(most_tokens(tail.cap, tail.lines) for tail in tails) + 1,
+                lambda row, token: tails[row].add(token),
+                self.reading.rivals,
+            )
         except torch.OutOfMemoryError:
             if len(numbers) == 1:
                 raise InputError(
@@ -162,29 +167,23 @@ class HfEngine:
         cap = character_cap(block.lines, limits)
         return Tail(cap, len(block.lines), self.wording, limits, self.free)
 
-    def _write(self, pictures: Sequence[Pixels], tails: Sequence[Tail]) -> list[Written]:
+    def write(
+        self, pictures: Sequence[Pixels], longest: int, stop: Callable[[int, int], bool], rivals: int
+    ) -> list[Written]:
+        """What the model writes about pictures; `stop` is told each picture's tokens (glm/generate.py)."""
         import torch
 
         from tongguocr.glm.generate import generate
-        from tongguocr.glm.processor import patch_pictures
+        from tongguocr.glm.processor import grids_of, patch_pictures
+
+        def checked(row: int, token: int) -> bool:
+            self.check()
+            return stop(row, token)
 
         self.check()
-        sent: Any = [torch.from_numpy(picture.copy()).to(self.device) for picture in pictures]
-        grids = [(p.shape[0] // self.vision.patch, p.shape[1] // self.vision.patch) for p in pictures]
-
-        def add(row: int, token: int) -> bool:
-            self.check()
-            return tails[row].add(token)
-
-        return generate(
-            self.network,
-            patch_pictures(sent, self.vision),
-            grids,
-            self.wording,
-            max(most_tokens(tail.cap, tail.lines) for tail in tails) + 1,
-            add,
-            self.reading.rivals,
-        )
+        sent = [torch.from_numpy(picture.copy()).to(self.device) for picture in pictures]
+        patches, grids = patch_pictures(sent, self.vision), grids_of(pictures, self.vision)
+        return generate(self.network, patches, grids, self.wording, longest, checked, rivals)
 
     def _to_reading(self, block: BlockInput, text: Written, tail: Tail) -> BlockReading:
         lines = [

@@ -96,8 +96,7 @@ def reply_of_model(engine: HfEngine, block: BlockInput, most: int, rivals: int) 
     """What a full-size model writes about a block, up to so many tokens or until it runs in circles."""
     import torch
 
-    from tongguocr.glm.generate import generate
-    from tongguocr.glm.processor import image_tokens, patch_pictures
+    from tongguocr.glm.processor import image_tokens
 
     picture = engine.manner.show(block, engine.vision)[0]
     high, wide = picture.shape[:2]
@@ -107,16 +106,11 @@ def reply_of_model(engine: HfEngine, block: BlockInput, most: int, rivals: int) 
     seen: list[int] = []
 
     def circles(_: int, token: int) -> bool:
-        engine.check()
         seen.append(token)
         return find_loop(seen, None, engine.reading.limits, engine.free) is not None
 
-    engine.check()
-    sent = torch.from_numpy(picture.copy()).to(engine.device)
-    grids = [(high // engine.vision.patch, wide // engine.vision.patch)]
     try:
-        patches = patch_pictures([sent], engine.vision)
-        (written,) = generate(engine.network, patches, grids, engine.wording, most, circles, rivals)
+        (written,) = engine.write([picture], most, circles, rivals)
     except torch.OutOfMemoryError:
         raise StatusError(
             503, f"The device {engine.device} has too little memory for this picture."
