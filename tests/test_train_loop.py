@@ -22,7 +22,7 @@ from tongguocr.train.feed import load_data
 from tongguocr.train.loop import load
 from tongguocr.train.losses import at_places, corrupt, pointer_loss, tell_places
 from tongguocr.train.model import ModelSize, Recogniser
-from tongguocr.train.plot import read_log
+from tongguocr.train.plot import read_log, read_logs
 from tongguocr.train.recipe import Canvas, Recipe
 from tongguocr.train.run import Run, keep, make_optimisers, take_step
 from tongguocr.train.stage import load_stage
@@ -242,6 +242,25 @@ def test_a_log_that_is_none_gives_one_sentence(tmp_path: Path) -> None:
         log.write_text(text)
         with pytest.raises(InputError, match=r"log\.jsonl"):
             read_log(log)
+
+
+def test_runs_that_went_on_from_each_other_are_one_picture(tmp_path: Path) -> None:
+    for name, minutes in (("one", (1, 2.5)), ("two", (0.5, 4)), ("three", (3,))):
+        (tmp_path / name).mkdir()
+        rows = [json.dumps({"minutes": when, "loss": 1 / when, "AR": 0.5}) for when in minutes]
+        (tmp_path / name / "log.jsonl").write_text("\n".join(rows))
+    folders = [tmp_path / name for name in ("one", "two", "three")]
+    records, borders = read_logs([folder / "log.jsonl" for folder in folders])
+    assert [record["minutes"] for record in records] == [1, 2.5, 3, 6.5, 9.5] and borders == [2.5, 6.5]
+    assert [record["loss"] for record in records] == [1, 0.4, 2, 0.25, 1 / 3], "all else stays as it is"
+    drawn = run("plot", *folders, "-o", tmp_path / "all.png")
+    assert drawn.returncode == 0, drawn.stderr
+    with Image.open(tmp_path / "all.png") as plot:
+        assert plot.width > 800
+    for wrong, said in (([*folders, tmp_path / "four"], "log.jsonl"), (folders, "a plot can be")):
+        failed = run("plot", *wrong, "-o", tmp_path / "all.gnu")
+        assert failed.returncode == 2 and said in failed.stderr and failed.stderr.count("\n") == 1
+    assert not (tmp_path / "all.gnu").exists()
 
 
 def test_bad_weights_and_missing_data(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-"""`tongguocr train-data`, `train` and `export`: what a run reads, the run, the files that reading needs."""
+"""`tongguocr train-data`, `train`, `plot` and `export`: what a run reads, the run, its log as a picture, the
+files that reading needs."""
 
 from __future__ import annotations
 
@@ -42,6 +43,11 @@ def add(commands: Subparsers) -> None:
         "--dry-run", type=int, nargs="?", const=1, metavar="GPUS", help="full size: say what the run needs"
     )
     train.set_defaults(run=_train)
+
+    plot = commands.add_parser("plot", help="the logs of runs as one picture, the stages one after the other")
+    plot.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="what train wrote")
+    plot.add_argument("-o", "--output", type=Path, required=True, metavar="PICTURE")
+    plot.set_defaults(run=_plot)
 
     export = commands.add_parser("export", help="trained weights as the files that reading needs")
     export.add_argument("model", type=Path, metavar="MODEL.pt")
@@ -88,9 +94,10 @@ def _train(args: argparse.Namespace) -> None:
     else:
         (_train_on_pages if on_pages else _train_on_blocks)(args, device)
     if find_spec("matplotlib") and my_number() == 0:
-        from tongguocr.train.plot import draw_log
+        from tongguocr.train.journal import LOG
+        from tongguocr.train.plot import draw_logs
 
-        draw_log(args.out / "log.jsonl", args.out / "log.png")
+        draw_logs([args.out / LOG], args.out / "log.png")
 
 
 def _train_on_blocks(args: argparse.Namespace, device: torch.device) -> None:
@@ -126,6 +133,14 @@ def _train_detector(args: argparse.Namespace, device: torch.device) -> None:
     stage = load_detector_stage(args.stage)
     source = load_source(args.data, stage.recipe)
     train_detector(source, stage.run, stage.size, args.out, args.start, device)
+
+
+def _plot(args: argparse.Namespace) -> None:
+    _torch_or_sentence()
+    from tongguocr.train.journal import LOG
+    from tongguocr.train.plot import draw_logs
+
+    draw_logs([run / LOG for run in args.runs], args.output)
 
 
 def _export(args: argparse.Namespace) -> None:

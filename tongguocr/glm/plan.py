@@ -12,7 +12,7 @@ from statistics import fmean
 import numpy as np
 
 from tongguocr.errors import InputError
-from tongguocr.glm.estimate import PEAK, REACHED, Plan, SampleSize, step_operations
+from tongguocr.glm.estimate import COMPILED, DRAWN, PEAK, REACHED, Plan, SampleSize, step_operations
 from tongguocr.glm.foundation import TOKENIZER, find_folder, need_transformers
 from tongguocr.glm.processor import image_tokens, read_vision
 from tongguocr.glm.samples import GlmMaker, GlmSample
@@ -57,7 +57,8 @@ def plan_pages(stage: GlmStage, pages: Labelled, start: str, processes: int) -> 
     sample = SampleSize(round(fmean(seen)), round(fmean(len(s.answer) for s in samples)))
     count = round(len(samples) / len(numbers) * len(pages.train))
     plan = Plan(
-        f"{len(pages.train)} pages", size, sample, count, run.epochs, stage.settings, max(processes, 1)
+        *(f"{len(pages.train)} pages", size, sample, count, run.epochs, stage.settings, max(processes, 1)),
+        reached=COMPILED if run.compile else REACHED,
     )
     return plan.tell()
 
@@ -68,6 +69,6 @@ def plan_drawn(stage: GlmDrawnStage, codec: Codec, processes: int) -> str:
     canvas = max(stage.run.recipe.canvases, key=lambda c: c.height * c.width * c.blocks)
     sample = SampleSize(canvas.height * canvas.width // size.stride**2, stage.run.recipe.longest // 3)
     work = step_operations(size, sample, stage.settings.checkpointing)
-    count = round(stage.run.minutes * 60 * PEAK * REACHED * max(processes, 1) / work)
+    count = round(stage.run.minutes * 60 * PEAK * DRAWN * max(processes, 1) / work)
     settings = replace(stage.settings, batch_tokens=canvas.blocks * sample.tokens)
-    return Plan("Drawn blocks", size, sample, count, 1, settings, max(processes, 1)).tell()
+    return Plan("Drawn blocks", size, sample, count, 1, settings, max(processes, 1), DRAWN).tell()

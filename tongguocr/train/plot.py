@@ -1,8 +1,12 @@
-"""A training run's log as a picture: losses and accuracy over the minutes, AR where it was judged."""
+"""Logs of training runs as a picture: losses and accuracy over the minutes, AR where it was judged.
+
+Runs that went on from each other, such as the stages, are drawn one after the other, a line between them.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -33,31 +37,46 @@ def read_log(path: Path) -> list[dict[str, float]]:
     return records
 
 
-def draw_log(log: Path, picture: Path) -> None:
+def read_logs(paths: Sequence[Path]) -> tuple[list[dict[str, float]], list[float]]:
+    """The records of runs one after the other, and the minutes at which each but the first begins."""
+    records, borders = list[dict[str, float]](), list[float]()
+    for path in paths:
+        begun = records[-1]["minutes"] if records else 0.0
+        borders.append(begun)
+        records += [{**record, "minutes": begun + record["minutes"]} for record in read_log(path)]
+    return records, borders[1:]
+
+
+def draw_logs(logs: Sequence[Path], picture: Path) -> None:
     """Two plots side by side: losses, and shares from 0 to 1."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
         raise MissingExtraError("Drawing a plot", "train") from None
-    records = read_log(log)
+    records, borders = read_logs(logs)
     figure = Figure(figsize=(11, 4), layout="constrained")
     left, right = figure.subplots(1, 2)
-    _draw(left, records, LOSSES)
-    _draw(right, records, SHARES)
+    _draw(left, records, borders, LOSSES)
+    _draw(right, records, borders, SHARES)
     right.set_ylim(0, 1)
     left.set_title("loss")
     right.set_title("share right")
     encoded = BytesIO()
-    figure.savefig(encoded, format=picture.suffix.removeprefix(".") or "png", dpi=110)
+    try:
+        figure.savefig(encoded, format=picture.suffix.removeprefix(".") or "png", dpi=110)
+    except ValueError:
+        raise InputError(f"{picture}: a plot can be a .png, .svg or .pdf, and no {picture.suffix}.") from None
     write_bytes(encoded.getvalue(), picture)
 
 
-def _draw(axes: Any, records: list[dict[str, float]], names: tuple[str, ...]) -> None:
+def _draw(axes: Any, records: list[dict[str, float]], borders: list[float], names: tuple[str, ...]) -> None:
     for name in names:
         points = [(r["minutes"], r[name]) for r in records if name in r]
         if points:
             few = len(points) < 20
             axes.plot(*zip(*points, strict=True), label=name, marker="o" if few else None)
+    for border in borders:
+        axes.axvline(border, color="grey", linestyle="--", linewidth=1)
     axes.set_xlabel("minutes")
     axes.grid(alpha=0.3)
     axes.legend()
