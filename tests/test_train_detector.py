@@ -99,6 +99,7 @@ def test_a_tiny_run_learns_to_find_characters(folder: Path) -> None:
     out = folder / "out"
     trained = run("train", folder / "stage.toml", "--data", folder / "data", "--out", out, "--device", "cpu")
     assert trained.returncode == 0, trained.stderr
+    assert (out / "log.png").stat().st_size > 10_000
     records = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
     figures = records[-1]
     assert figures["F1"] > 0.7 and figures["real F1"] > 0.7, records

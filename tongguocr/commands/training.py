@@ -87,8 +87,7 @@ def _train(args: argparse.Namespace) -> None:
         raise InputError(f"{args.stage}: this stage needs what train-data made: --data DIR, and no --pages.")
     if is_detector_stage(args.stage):
         _train_detector(args, device)
-        return
-    if is_full_size(args.stage):
+    elif is_full_size(args.stage):
         if not train_full_size(args, device, on_pages):
             return
     else:

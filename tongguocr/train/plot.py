@@ -16,6 +16,8 @@ from tongguocr.files import decode_utf8, read_bytes, write_bytes
 
 LOSSES = ("loss", "dense", "pointer", "ahead", "back")
 SHARES = ("accuracy", "AR", "real AR", "transitions", "real transitions")
+DETECTOR_LOSSES = ("heat", "size", "shift", "following", "last", "first", "kind")
+DETECTOR_SHARES = ("F1", "links", "real F1", "real links")
 
 
 def read_log(path: Path) -> list[dict[str, float]]:
@@ -56,8 +58,8 @@ def draw_logs(logs: Sequence[Path], picture: Path) -> None:
     records, borders = read_logs(logs)
     figure = Figure(figsize=(11, 4), layout="constrained")
     left, right = figure.subplots(1, 2)
-    _draw(left, records, borders, LOSSES)
-    _draw(right, records, borders, SHARES)
+    _draw(left, records, borders, LOSSES + DETECTOR_LOSSES)
+    _draw(right, records, borders, SHARES + DETECTOR_SHARES)
     right.set_ylim(0, 1)
     left.set_title("loss")
     right.set_title("share right")
@@ -70,13 +72,14 @@ def draw_logs(logs: Sequence[Path], picture: Path) -> None:
 
 
 def _draw(axes: Any, records: list[dict[str, float]], borders: list[float], names: tuple[str, ...]) -> None:
+    for border in borders:
+        axes.axvline(border, color="grey", linestyle="--", linewidth=1)
     for name in names:
         points = [(r["minutes"], r[name]) for r in records if name in r]
         if points:
             few = len(points) < 20
             axes.plot(*zip(*points, strict=True), label=name, marker="o" if few else None)
-    for border in borders:
-        axes.axvline(border, color="grey", linestyle="--", linewidth=1)
     axes.set_xlabel("minutes")
     axes.grid(alpha=0.3)
-    axes.legend()
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend()
