@@ -93,10 +93,9 @@ def _train(args: argparse.Namespace) -> None:
     else:
         (_train_on_pages if on_pages else _train_on_blocks)(args, device)
     if find_spec("matplotlib") and my_number() == 0:
-        from tongguocr.train.journal import LOG
-        from tongguocr.train.plot import draw_logs
+        from tongguocr.train.plot import draw_runs
 
-        draw_logs([args.out / LOG], args.out / "log.png")
+        draw_runs([args.out], args.out / "log.png")
 
 
 def _train_on_blocks(args: argparse.Namespace, device: torch.device) -> None:
@@ -135,11 +134,9 @@ def _train_detector(args: argparse.Namespace, device: torch.device) -> None:
 
 
 def _plot(args: argparse.Namespace) -> None:
-    _torch_or_sentence()
-    from tongguocr.train.journal import LOG
-    from tongguocr.train.plot import draw_logs
+    from tongguocr.train.plot import draw_runs
 
-    draw_logs([run / LOG for run in args.runs], args.output)
+    draw_runs(args.runs, args.output)
 
 
 def _export(args: argparse.Namespace) -> None:

@@ -7,6 +7,7 @@ patches are multiplied, and pictures of one size attend together. What comes out
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 from types import MethodType
 from typing import Any
 
@@ -86,10 +87,4 @@ def _in_runs(query: Tensor, key: Tensor, value: Tensor, bounds: Tensor) -> Tenso
 
 def _runs(lengths: Sequence[int]) -> list[tuple[int, int]]:
     """Neighbours of one length, and how many there are."""
-    runs: list[tuple[int, int]] = []
-    for length in lengths:
-        if runs and runs[-1][0] == length:
-            runs[-1] = (length, runs[-1][1] + 1)
-        else:
-            runs.append((length, 1))
-    return runs
+    return [(length, len(list(alike))) for length, alike in groupby(lengths)]

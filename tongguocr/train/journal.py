@@ -18,9 +18,10 @@ from torch import Tensor, nn
 
 from tongguocr.errors import InputError
 from tongguocr.train.model import ModelSize, Recogniser
+from tongguocr.train.plot import LOG
 from tongguocr.train.run import Optimisers
 
-LOG, MODEL, RESUME = "log.jsonl", "model.pt", "resume.pt"
+MODEL, RESUME = "model.pt", "resume.pt"
 
 Record = Mapping[str, float]
 Model = TypeVar("Model", bound=nn.Module)

@@ -14,6 +14,8 @@ from typing import Any
 from tongguocr.errors import InputError, MissingExtraError
 from tongguocr.files import decode_utf8, read_bytes, write_bytes
 
+LOG = "log.jsonl"
+"""The file of a run that has its records."""
 LOSSES = ("loss", "dense", "pointer", "ahead", "back")
 SHARES = ("accuracy", "AR", "real AR", "transitions", "real transitions")
 DETECTOR_LOSSES = ("heat", "size", "shift", "following", "last", "first", "kind")
@@ -49,13 +51,13 @@ def read_logs(paths: Sequence[Path]) -> tuple[list[dict[str, float]], list[float
     return records, borders[1:]
 
 
-def draw_logs(logs: Sequence[Path], picture: Path) -> None:
-    """Two plots side by side: losses, and shares from 0 to 1."""
+def draw_runs(runs: Sequence[Path], picture: Path) -> None:
+    """Two plots of the logs in these folders side by side: losses, and shares from 0 to 1."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
         raise MissingExtraError("Drawing a plot", "train") from None
-    records, borders = read_logs(logs)
+    records, borders = read_logs([run / LOG for run in runs])
     figure = Figure(figsize=(11, 4), layout="constrained")
     left, right = figure.subplots(1, 2)
     _draw(left, records, borders, LOSSES + DETECTOR_LOSSES)

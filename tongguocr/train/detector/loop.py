@@ -22,7 +22,8 @@ from tongguocr.train.detector.judge import Judge
 from tongguocr.train.detector.model import Detector, DetectorSize
 from tongguocr.train.detector.paint import Labels, Painter
 from tongguocr.train.detector.targets import Weights, losses
-from tongguocr.train.journal import LOG, RESUME, Progress, keep, resume, write_whole
+from tongguocr.train.journal import RESUME, Progress, keep, resume, write_whole
+from tongguocr.train.plot import LOG
 from tongguocr.train.run import fall
 
 
