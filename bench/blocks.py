@@ -18,7 +18,7 @@ from rich.table import Table
 
 from bench.layouts import KINDS, Sheet, columns, pages
 from tongguocr.blocks import cut_blocks
-from tongguocr.blocks.cues import measure
+from tongguocr.blocks.features import measure
 from tongguocr.crops import CropSettings
 from tongguocr.geometry import height, union, width
 from tongguocr.page import Block, Page

@@ -21,16 +21,16 @@ from rich.table import Table
 
 from bench.machine import machine
 from bench.pages import load_folder
+from tongguocr.alignment import DELETION, INSERTION, MATCH, SUBSTITUTION, align
+from tongguocr.engines import ENGINES, SHIPPED, BlockInput, Engine, open_engine
+from tongguocr.engines.guard import Guarded
+from tongguocr.engines.prepare import Prepared
+from tongguocr.engines.tongguocr import FIRST_BREAK, FIRST_BYTE, OnnxEngine, Sight, Written
 from tongguocr.errors import InputError
-from tongguocr.evaluate.align import DELETION, INSERTION, MATCH, SUBSTITUTION, align
 from tongguocr.files import decode_utf8, read_bytes
 from tongguocr.geometry import centre
 from tongguocr.page import Char, Page
-from tongguocr.pipeline import read_lines
-from tongguocr.recognise import ENGINES, SHIPPED, BlockInput, Engine, open_engine
-from tongguocr.recognise.guard import Guarded
-from tongguocr.recognise.onnx import FIRST_BREAK, FIRST_BYTE, OnnxEngine, Sight, Written
-from tongguocr.recognise.prepare import Prepared
+from tongguocr.reader import read_lines
 
 COMMON = 6000
 """Characters of a higher rank are rare."""

@@ -20,19 +20,25 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.machine import machine, wait
+from tongguocr.engines.glm.generate import generate
+from tongguocr.engines.glm.network import GlmNetwork, compile_layers
+from tongguocr.engines.glm.processor import grids_of, patch_pictures
+from tongguocr.engines.glm.sizes import MERGE, PUBLISHED, GlmSize
 from tongguocr.errors import InputError
-from tongguocr.glm.estimate import PEAK, SampleSize, count_parameters, forward_operations, step_operations
-from tongguocr.glm.fresh import fresh_foundation, fresh_tokenizer
-from tongguocr.glm.generate import generate
-from tongguocr.glm.lesson import PageLesson, Pupil
-from tongguocr.glm.network import GlmNetwork, compile_layers
-from tongguocr.glm.processor import grids_of, patch_pictures
-from tongguocr.glm.samples import GlmBatch, GlmSample, stack_glm
-from tongguocr.glm.sizes import MERGE, PUBLISHED, GlmSize
-from tongguocr.glm.stage import GlmDrawnStage, load_glm_drawn_stage
-from tongguocr.train.run import Run, make_optimisers, take_step
-from tongguocr.train.stage import find_stage
-from tongguocr.train.team import Team
+from tongguocr.training.distributed import Team
+from tongguocr.training.glm.estimate import (
+    PEAK,
+    SampleSize,
+    count_parameters,
+    forward_operations,
+    step_operations,
+)
+from tongguocr.training.glm.fresh import fresh_foundation, fresh_tokenizer
+from tongguocr.training.glm.samples import GlmBatch, GlmSample, stack_glm
+from tongguocr.training.glm.stage import GlmDrawnStage, load_glm_drawn_stage
+from tongguocr.training.glm.task import PageLesson, Pupil
+from tongguocr.training.optimisers import Run, make_optimisers, take_step
+from tongguocr.training.stage import find_stage
 
 TINY = GlmSize(64, 1, 2, 1, 32, 64, 64, 1, 2, 64, rows=400)
 TRANSITIONS = 24

@@ -17,13 +17,13 @@ from pathlib import Path
 
 from bench.machine import machine
 from bench.pages import load_folder
+from tongguocr.alignment import DELETION, INSERTION, MATCH, SUBSTITUTION, align
 from tongguocr.blocks import cut_blocks
+from tongguocr.engines import fill_page, make_inputs
+from tongguocr.engines.glm.engine import HfEngine, HfReading
+from tongguocr.engines.guard import Guarded
 from tongguocr.errors import InputError
-from tongguocr.evaluate.align import DELETION, INSERTION, MATCH, SUBSTITUTION, align
 from tongguocr.page import Page
-from tongguocr.recognise import fill_page, make_inputs
-from tongguocr.recognise.guard import Guarded
-from tongguocr.recognise.hf import HfEngine, HfReading
 
 
 def read_together(pages: Sequence[Page], engine: Guarded) -> list[Page]:

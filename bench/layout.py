@@ -32,15 +32,15 @@ from rich.table import Table
 
 from bench.pages import load_dev, load_folder
 from tongguocr.errors import InputError
-from tongguocr.evaluate.assign import assign
+from tongguocr.evaluate.assignment import assign
 from tongguocr.evaluate.order import order_edits
 from tongguocr.geometry import Box, area, centre, intersection, union
 from tongguocr.layout.detect import DETECTORS, LineDetector, find_lines, open_detector
 from tongguocr.layout.notes import find_columns
 from tongguocr.layout.peaks import Floats
 from tongguocr.page import Line, Page, Pixels, bare_page
-from tongguocr.train.detector.judge import match_centres
-from tongguocr.train.detector.real_pages import is_held_out, read_char_pages
+from tongguocr.training.detector.real_pages import is_held_out, read_char_pages
+from tongguocr.training.detector.validation import match_centres
 
 BY_PLACE = "tongguocr, kinds by place"
 """Our detector, with kinds as the rules of reading order tell them."""

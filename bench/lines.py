@@ -18,12 +18,12 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.machine import machine
+from tongguocr.engines import ENGINES, SHIPPED, Engine, open_engine
 from tongguocr.errors import InputError
 from tongguocr.evaluate.protocols import PROTOCOLS, score_lines
 from tongguocr.page import Line, Page
-from tongguocr.pipeline import read_lines
-from tongguocr.recognise import ENGINES, SHIPPED, Engine, open_engine
-from tongguocr.synth.real_ink import is_history, read_images, split
+from tongguocr.reader import read_lines
+from tongguocr.training.synth.real_ink import is_history, read_images, split
 
 
 def to_page(name: str, pixels: np.ndarray) -> Page:

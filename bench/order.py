@@ -24,10 +24,10 @@ from tongguocr.evaluate.order import order_edits
 from tongguocr.geometry import Point, bounds, centre, make_box, width
 from tongguocr.layout import order_lines
 from tongguocr.page import Line, Page
-from tongguocr.synth.compose import KINDS, compose_page
-from tongguocr.synth.composition import to_page
-from tongguocr.synth.fonts import FontBook
-from tongguocr.synth.text import Column, Run, TextSource
+from tongguocr.training.synth.compose import KINDS, compose_page
+from tongguocr.training.synth.composition import to_page
+from tongguocr.training.synth.fonts import FontBook
+from tongguocr.training.synth.text import Column, Run, TextSource
 
 CONDITIONS: dict[str, tuple[float, float]] = {
     "as set": (0.0, 0.0),

@@ -24,11 +24,11 @@ from rich.table import Table
 
 from bench.machine import machine
 from bench.pages import load_dev, load_folder
+from tongguocr.engines import ENGINES, SHIPPED, Engine, open_engine
 from tongguocr.errors import InputError
 from tongguocr.evaluate.protocols import PROTOCOLS, score_lines
 from tongguocr.page import Page
-from tongguocr.pipeline import read_lines
-from tongguocr.recognise import ENGINES, SHIPPED, Engine, open_engine
+from tongguocr.reader import read_lines
 
 
 @dataclass(frozen=True)

@@ -21,11 +21,11 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.machine import processor
-from tongguocr.synth.compose import KINDS, compose_page
-from tongguocr.synth.composition import Composition, scaled
-from tongguocr.synth.fonts import FontBook, glyph_mask, load_fonts
-from tongguocr.synth.paint import paint_ink, render
-from tongguocr.synth.text import TextSource, load_text
+from tongguocr.training.synth.compose import KINDS, compose_page
+from tongguocr.training.synth.composition import Composition, scaled
+from tongguocr.training.synth.fonts import FontBook, glyph_mask, load_fonts
+from tongguocr.training.synth.paint import paint_ink, render
+from tongguocr.training.synth.text import TextSource, load_text
 
 PIXELS = 1200 * 1600
 console = Console()

@@ -26,16 +26,24 @@ import torch.nn.functional as F  # noqa: N812
 from PIL import Image
 from torch import Tensor
 
-from tongguocr.synth.composition import ComposedLine, Composition, Mark, Patch, Stroke, cut_out, to_page
-from tongguocr.synth.gpu import GlyphAtlas, paint, render_batch, unpack_bits
-from tongguocr.synth.gpu import wear as gpu_wear
-from tongguocr.synth.gpu.conditions import Conditions, stack
-from tongguocr.synth.gpu.lines import LineStore
-from tongguocr.synth.gpu.pack import Batch, pack
-from tongguocr.synth.gpu.warp import look
-from tongguocr.synth.real_blocks import Setting, Shelf, for_real_ink, pack_lines
-from tongguocr.synth.real_ink import gather, load_lines, read_lines, save_lines, split
-from tongguocr.synth.wear import Wear, sample_wear
+from tongguocr.training.synth.composition import (
+    ComposedLine,
+    Composition,
+    Mark,
+    Patch,
+    Stroke,
+    cut_out,
+    to_page,
+)
+from tongguocr.training.synth.degradation import Wear, sample_wear
+from tongguocr.training.synth.gpu import GlyphAtlas, paint, render_batch, unpack_bits
+from tongguocr.training.synth.gpu import degrade as gpu_wear
+from tongguocr.training.synth.gpu.degradation import Conditions, stack
+from tongguocr.training.synth.gpu.lines import LineStore
+from tongguocr.training.synth.gpu.pack import Batch, pack
+from tongguocr.training.synth.gpu.warp import look
+from tongguocr.training.synth.real_blocks import Setting, Shelf, for_real_ink, pack_lines
+from tongguocr.training.synth.real_ink import gather, load_lines, read_lines, save_lines, split
 
 SIZE = 512
 TALL = (896, 320)
@@ -46,9 +54,9 @@ PADDING = 1.05
 
 
 def prepare(out: Path, fonts: Path, text: Path | None, table: Path | None) -> None:
-    from tongguocr.synth.atlas import build_atlas, save_atlas
-    from tongguocr.synth.fonts import FontBook, load_fonts
-    from tongguocr.synth.text import load_text
+    from tongguocr.training.synth.atlas import build_atlas, save_atlas
+    from tongguocr.training.synth.fonts import FontBook, load_fonts
+    from tongguocr.training.synth.text import load_text
 
     out.mkdir(parents=True, exist_ok=True)
     book = load_fonts(fonts)
@@ -75,7 +83,7 @@ def prepare(out: Path, fonts: Path, text: Path | None, table: Path | None) -> No
 def compose_blocks(source: Any, book: Any) -> Iterator[Composition]:
     """Blocks of pages of all kinds by their shares, as the recogniser will see them."""
     from tongguocr.blocks import cut_blocks
-    from tongguocr.synth.compose import compose_page, pick_kind
+    from tongguocr.training.synth.compose import compose_page, pick_kind
 
     rng = np.random.default_rng(7)
     for seed in range(10_000):
@@ -259,7 +267,7 @@ def contact_sheet(path: Path, images: list[Tensor]) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    from tongguocr.synth.atlas import load_atlas
+    from tongguocr.training.synth.atlas import load_atlas
 
     device = torch.device(arguments.device or ("cuda" if torch.cuda.is_available() else "cpu"))
     card = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine()

@@ -17,10 +17,10 @@ from rich.table import Table
 from torch import Tensor
 
 from bench.machine import machine, wait
-from tongguocr.train.blocks import Targets
-from tongguocr.train.losses import losses
-from tongguocr.train.model import STRIDE, ModelSize, Recogniser
-from tongguocr.train.run import Run, make_optimisers, take_step
+from tongguocr.training.optimisers import Run, make_optimisers, take_step
+from tongguocr.training.recogniser.blocks import Targets
+from tongguocr.training.recogniser.losses import losses
+from tongguocr.training.recogniser.model import STRIDE, ModelSize, Recogniser
 
 TOKENS = 18_729
 BOS = 1

@@ -18,10 +18,10 @@ from PIL import Image
 
 from tongguocr.errors import InputError
 from tongguocr.files import write_bytes
-from tongguocr.synth.compose import KINDS, compose_page, pick_kind
-from tongguocr.synth.fonts import FontBook, load_fonts
-from tongguocr.synth.paint import render
-from tongguocr.synth.text import TextSource, load_text
+from tongguocr.training.synth.compose import KINDS, compose_page, pick_kind
+from tongguocr.training.synth.fonts import FontBook, load_fonts
+from tongguocr.training.synth.paint import render
+from tongguocr.training.synth.text import TextSource, load_text
 
 ACROSS, DOWN = 6, 4
 CELL = (420, 540)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from tongguocr.synth.atlas import Atlas
-    from tongguocr.synth.fonts import FontBook
-    from tongguocr.synth.gpu import GlyphAtlas
+    from tongguocr.training.synth.atlas import Atlas
+    from tongguocr.training.synth.fonts import FontBook
+    from tongguocr.training.synth.gpu import GlyphAtlas
 
 
 @pytest.fixture
@@ -36,13 +36,13 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> FontBook:
 def atlas(book: FontBook) -> Atlas:
     from painted_blocks import CHARS
 
-    from tongguocr.synth.atlas import build_atlas
+    from tongguocr.training.synth.atlas import build_atlas
 
     return build_atlas(book, CHARS)
 
 
 @pytest.fixture(scope="module")
 def glyphs(atlas: Atlas) -> GlyphAtlas:
-    from tongguocr.synth.gpu import GlyphAtlas
+    from tongguocr.training.synth.gpu import GlyphAtlas
 
     return GlyphAtlas.load(atlas, "cpu")

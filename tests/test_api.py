@@ -10,14 +10,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from paths import EXAMPLES
 from PIL import Image
 from recognise_pages import make_page
 
 import tongguocr
+from tongguocr.engines import BlockInput, BlockReading, LineReading
 from tongguocr.errors import InputError
 from tongguocr.formats import write_page
 from tongguocr.page import Char
-from tongguocr.recognise import BlockInput, BlockReading, LineReading
 
 
 class Counting:
@@ -56,7 +57,7 @@ def test_a_page_is_read_from_its_file_its_pixels_or_its_lines(tmp_path: Path) ->
 
 
 def test_the_shipped_weights_read_the_example() -> None:
-    examples = Path(__file__).parent.parent / "examples"
+    examples = EXAMPLES
     page = tongguocr.read(examples / "page.jpg", lines=examples / "page.json")
     assert "大學之道在明明德" in page.text.replace("\n", "")
 

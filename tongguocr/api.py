@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tongguocr.engines import Engine
     from tongguocr.layout import Writing
     from tongguocr.page import Page, Pixels
-    from tongguocr.recognise import Engine
 
 
 def read(
@@ -36,7 +36,7 @@ def read(
     and `direction` may say how they follow each other.
     """
     from tongguocr.page import Page
-    from tongguocr.pipeline import line_finder, read_lines
+    from tongguocr.reader import line_finder, read_lines
 
     page = image if isinstance(image, Page) else _load(image)
     if lines:
@@ -55,7 +55,7 @@ def read_all(
     engine: str | Engine = "tongguocr",
 ) -> Iterator[Page]:
     """Read the pages of an image, folder, PDF or IIIF manifest one after the other; `pages` as in "1-3,7"."""
-    from tongguocr.jobs import load_page
+    from tongguocr.batch import load_page
     from tongguocr.sources import open_source
 
     for page in open_source(str(source), pages):
@@ -73,13 +73,13 @@ def _load(image: str | Path | Pixels) -> Page:
 
 @lru_cache(maxsize=4)
 def _open_finder(detector: str, direction: Writing | None) -> Callable[[Page], Page]:
-    from tongguocr.pipeline import line_finder
+    from tongguocr.reader import line_finder
 
     return line_finder(None, detector, direction)
 
 
 @lru_cache(maxsize=4)
 def _open_engine(name: str) -> Engine:
-    from tongguocr.recognise import open_engine
+    from tongguocr.engines import open_engine
 
     return open_engine(name)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from tongguocr.blocks.candidates import Pruning, enumerate_candidates
-from tongguocr.blocks.cues import measure
+from tongguocr.blocks.features import measure
 from tongguocr.blocks.merge import Merging, merge_tiny
 from tongguocr.blocks.segment import Objective, segment, spell_out
 from tongguocr.geometry import union

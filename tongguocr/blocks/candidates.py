@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tongguocr.blocks.cues import Cues, Floats, Ints
+from tongguocr.blocks.features import Cues, Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from math import ceil
 import numpy as np
 
 from tongguocr.blocks.candidates import Candidates
-from tongguocr.blocks.cues import Cues, Floats
+from tongguocr.blocks.features import Cues, Floats
 from tongguocr.crops import CropSettings
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tongguocr.blocks.candidates import Candidates
-from tongguocr.blocks.cues import Floats, Ints
+from tongguocr.blocks.features import Floats, Ints
 from tongguocr.blocks.penalties import (
     AdjacentPenalty,
     BlockPenalty,

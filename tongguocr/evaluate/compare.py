@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
+from tongguocr.engines import ENGINES, SHIPPED, open_engine
 from tongguocr.errors import InputError
 from tongguocr.evaluate.files import files_by_stem
 from tongguocr.evaluate.protocols import PROTOCOLS, PageScore, check, score_lines
@@ -20,8 +21,7 @@ from tongguocr.evaluate.report import Summary, summarise
 from tongguocr.formats import read_page
 from tongguocr.geometry import area
 from tongguocr.page import Page, Pixels, bare_page
-from tongguocr.pipeline import DEFAULT_DETECTOR
-from tongguocr.recognise import ENGINES, SHIPPED, open_engine
+from tongguocr.reader import DEFAULT_DETECTOR
 from tongguocr.sources import IMAGE_SUFFIXES, load_pixels
 
 Reader: TypeAlias = Callable[[Page], list[str]]
@@ -131,7 +131,7 @@ def open_readers(comparing: Comparing) -> tuple[dict[str, Reader], dict[str, str
 
 
 def _open_given(name: str, comparing: Comparing) -> Reader:
-    from tongguocr.pipeline import read_lines
+    from tongguocr.reader import read_lines
 
     engine = open_engine(name, comparing.weights, url=comparing.url, model=comparing.model)
     return lambda page: [line.text for line in read_lines(page, engine).lines]
@@ -140,15 +140,15 @@ def _open_given(name: str, comparing: Comparing) -> Reader:
 def _open_whole(name: str, comparing: Comparing) -> Reader:
     """Each engine in the way of its own users."""
     if name == "rapidocr":
-        from tongguocr.recognise.peer import open_whole
+        from tongguocr.engines.rapidocr import open_whole
 
         return _on_pixels(open_whole())
     if name == "tesseract":
-        from tongguocr.recognise.tesseract import TesseractEngine
+        from tongguocr.engines.tesseract import TesseractEngine
 
         return _on_pixels(TesseractEngine().read_whole)
     if name == "server":
-        from tongguocr.recognise.server import open_server
+        from tongguocr.engines.server import open_server
 
         return _on_pixels(open_server(comparing.url, comparing.model).read_whole)
     return _open_ours(name, comparing)

@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tongguocr.alignment import DELETION, INSERTION, MATCH
 from tongguocr.errors import InputError
-from tongguocr.evaluate.align import DELETION, INSERTION, MATCH
 from tongguocr.evaluate.text import harmonic_mean
 from tongguocr.files import decode_utf8, read_bytes
 

@@ -16,7 +16,7 @@ import numpy as np
 from rapidfuzz.distance import Levenshtein
 from rapidfuzz.process import cdist
 
-from tongguocr.evaluate.assign import Costs, assign
+from tongguocr.evaluate.assignment import Costs, assign
 from tongguocr.evaluate.text import Order
 
 Lines: TypeAlias = Sequence[str]

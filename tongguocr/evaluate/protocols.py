@@ -10,12 +10,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from tongguocr.evaluate.align import align
+from tongguocr.alignment import align
 from tongguocr.evaluate.normalise import clean_strict, clean_string, clean_words, simplifier
 from tongguocr.evaluate.occurrences import Occurrences, count_occurrences
 from tongguocr.evaluate.order import quick_order, strict_order
 from tongguocr.evaluate.text import Order, Tally, count, extra_figures, figures
-from tongguocr.evaluate.variants import fold
+from tongguocr.variants import fold
 
 
 @dataclass(frozen=True, slots=True)

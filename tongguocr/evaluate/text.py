@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 from operator import add
 from typing import Any
 
-from tongguocr.evaluate.align import DELETION, INSERTION, SUBSTITUTION
+from tongguocr.alignment import DELETION, INSERTION, SUBSTITUTION
 
 METRICS = ("AR", "CR", "NED", "F1", "P", "R", "BLEU", "RO-ED")
 """In the order of the paper's tables; fractions in here, percent where they are printed."""

@@ -19,10 +19,10 @@ from tongguocr.errors import InputError
 from tongguocr.geometry import clip
 from tongguocr.layout.frame import Writing
 from tongguocr.layout.link import Doubt, Linking, drop_strays, link_characters, make_lines
-from tongguocr.layout.looks import cut_tiles, is_blank, padded, to_grey
 from tongguocr.layout.notes import mend_kinds
 from tongguocr.layout.order import order_lines
 from tongguocr.layout.peaks import Characters, Floats, find_peaks, together, without_echoes
+from tongguocr.layout.tiling import cut_tiles, is_blank, padded, to_grey
 from tongguocr.page import Line, Page, Pixels
 
 DETECTORS = ("tongguocr", "rapidocr")
@@ -208,7 +208,7 @@ def find_lines(page: Page, detector: LineDetector, direction: Writing | None = N
 def open_detector(name: str = "tongguocr", weights: Path | None = None, threads: int = 0) -> LineDetector:
     """A detector by its name; `threads` 0 means as many as there are cores."""
     if name == "rapidocr":
-        from tongguocr.layout.peer import PeerDetector
+        from tongguocr.layout.rapidocr import PeerDetector
 
         return PeerDetector(threads=threads)
     if name != "tongguocr":
@@ -218,8 +218,8 @@ def open_detector(name: str = "tongguocr", weights: Path | None = None, threads:
 
 def load_network(folder: Path, threads: int = 0) -> Network:
     """The network in a folder that `tongguocr export` wrote, once its SHA-256 is right."""
-    from tongguocr.recognise.onnx import open_session
-    from tongguocr.recognise.weights import MANIFEST, read_checked, read_manifest
+    from tongguocr.engines.tongguocr import open_session
+    from tongguocr.weights import MANIFEST, read_checked, read_manifest
 
     path = folder / MANIFEST
     manifest = read_manifest(path)

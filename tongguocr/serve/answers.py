@@ -12,12 +12,12 @@ from itertools import islice
 
 import numpy as np
 
+from tongguocr.engines.base import BlockInput
+from tongguocr.engines.glm.engine import HfEngine
+from tongguocr.engines.guard import find_loop
+from tongguocr.engines.prepare import contrast
 from tongguocr.geometry import Box
 from tongguocr.page import Block, Crop, Line, Page, Pixels
-from tongguocr.recognise.engine import BlockInput
-from tongguocr.recognise.guard import find_loop
-from tongguocr.recognise.hf import HfEngine
-from tongguocr.recognise.prepare import contrast
 from tongguocr.serve.turns import StatusError
 from tongguocr.tokens.codec import DecodedLine
 
@@ -96,7 +96,7 @@ def reply_of_model(engine: HfEngine, block: BlockInput, most: int, rivals: int) 
     """What a full-size model writes about a block, up to so many tokens or until it runs in circles."""
     import torch
 
-    from tongguocr.glm.processor import image_tokens
+    from tongguocr.engines.glm.processor import image_tokens
 
     picture = engine.manner.show(block, engine.vision)[0]
     high, wide = picture.shape[:2]

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tongguocr.engines import ENGINES, SHIPPED, Engine, open_engine
+from tongguocr.engines.glm.engine import HfEngine
+from tongguocr.engines.guard import Guarded
 from tongguocr.errors import InputError
 from tongguocr.layout import Writing
 from tongguocr.page import Line, Page, Pixels, guess_direction
-from tongguocr.pipeline import DEFAULT_DETECTOR, DEFAULT_ENGINE, read_lines
-from tongguocr.recognise import ENGINES, SHIPPED, Engine, open_engine
-from tongguocr.recognise.guard import Guarded
-from tongguocr.recognise.hf import HfEngine
+from tongguocr.reader import DEFAULT_DETECTOR, DEFAULT_ENGINE, read_lines
 from tongguocr.serve.answers import Reply, reply_of_model, reply_of_page, whole_block, without_border
 
 SERVED = tuple(name for name in ENGINES if name != "server")

@@ -18,7 +18,7 @@ from types import FrameType
 import uvicorn
 
 from tongguocr.errors import InputError
-from tongguocr.pipeline import DEFAULT_DETECTOR, DEFAULT_ENGINE
+from tongguocr.reader import DEFAULT_DETECTOR, DEFAULT_ENGINE
 from tongguocr.serve.app import make_app
 from tongguocr.serve.models import open_models
 from tongguocr.serve.turns import Bounds, Turns

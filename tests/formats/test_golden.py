@@ -1,0 +1,57 @@
+"""The example page in every format, byte for byte.
+
+When a format is changed on purpose, write the files again and read the difference before it is committed:
+
+    TONGGUOCR_UPDATE_GOLDEN=1 pytest tests/test_formats_golden.py
+"""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from page_strategies import example_page
+from paths import GOLDEN
+
+from tongguocr.formats import read_page
+from tongguocr.formats.alto_write import render_alto
+from tongguocr.formats.doubts import render_doubts
+from tongguocr.formats.hocr import render_hocr
+from tongguocr.formats.markdown import render_markdown
+from tongguocr.formats.page_json import render_json
+from tongguocr.formats.page_xml import render_page_xml
+from tongguocr.formats.tei import render_tei
+from tongguocr.formats.text import render_text
+
+CREATED = datetime(2026, 1, 1, tzinfo=UTC)
+
+RENDERED = {
+    "page.json": render_json(example_page()),
+    "page.xml": render_page_xml(example_page(), Path("page.xml"), CREATED),
+    "page.alto.xml": render_alto(example_page(), Path("page.alto.xml")),
+    "page.txt": render_text(example_page()),
+    "page.flow.txt": render_text(example_page(), "inline", flow=True),
+    "page.md": render_markdown(example_page()),
+    "page.hocr": render_hocr(example_page(), Path("page.hocr")),
+    "page.tei.xml": render_tei(example_page(), Path("page.tei.xml")),
+    "page.csv": render_doubts([example_page()]),
+}
+
+
+@pytest.mark.parametrize("name", RENDERED)
+def test_files_are_written_as_they_were(name: str) -> None:
+    if os.environ.get("TONGGUOCR_UPDATE_GOLDEN"):
+        (GOLDEN / name).write_bytes(RENDERED[name])
+    assert (GOLDEN / name).read_bytes() == RENDERED[name]
+
+
+@pytest.mark.parametrize("name", ["page.json", "page.xml", "page.alto.xml"])
+def test_files_are_read_as_they_were(name: str) -> None:
+    assert read_page(GOLDEN / name) == example_page()
+
+
+def test_the_text_is_read_as_it_was() -> None:
+    texts = [line.text for line in example_page().lines if line.text]
+    assert [line.text for line in read_page(GOLDEN / "page.txt").lines] == texts

@@ -1,0 +1,57 @@
+"""A toy of GLM-OCR's class with a byte-level tokenizer of its own: what its tests share."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import torch
+from labelled_pages import CHARS
+
+from tongguocr.engines.glm.pretrained import Foundation, save_foundation
+from tongguocr.engines.glm.sizes import GlmSize
+from tongguocr.training.glm.expand import expand
+from tongguocr.training.glm.fresh import fresh_foundation, fresh_tokenizer
+
+COMMON = "天地人之"
+"""Characters that are one token before anything is added."""
+RARE = "𤣥㫖䟽\uf900"
+"""U+F900 looks like U+8C48: the two must not be taken for one."""
+SIZE = GlmSize(
+    text_width=64,
+    text_layers=2,
+    heads=2,
+    key_value_heads=1,
+    head=32,
+    feed_forward=128,
+    vision_width=64,
+    vision_layers=2,
+    vision_heads=2,
+    vision_feed_forward=128,
+    rows=330,
+)
+
+
+@cache
+def tokenizer_text() -> str:
+    return fresh_tokenizer([COMMON[:1] * 9, *(char * 5 for char in COMMON)] * 5, 60).to_str()
+
+
+def make_tokenizer():  # type: ignore[no-untyped-def]
+    from tokenizers import Tokenizer
+
+    return Tokenizer.from_str(tokenizer_text())
+
+
+def make_foundation(size: GlmSize = SIZE, seed: int = 1) -> Foundation:
+    """A small model with lively random weights."""
+    foundation = fresh_foundation(size, make_tokenizer(), seed)
+    with torch.no_grad():
+        foundation.model.lm_head.weight.mul_(8)
+    return foundation
+
+
+def write_model(folder: Path, characters: str = CHARS) -> Path:
+    """An expanded one as a folder."""
+    save_foundation(expand(make_foundation(), characters)[0], folder)
+    return folder

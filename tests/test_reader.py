@@ -1,0 +1,149 @@
+"""From a page with lines to text, with an engine that says where it looked."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tongguocr import cli
+from tongguocr.blocks import cut_blocks
+from tongguocr.engines import BlockInput, BlockReading, LineReading
+from tongguocr.errors import InputError
+from tongguocr.formats import read_page, write_page
+from tongguocr.page import Char, Line, Page
+from tongguocr.reader import (
+    DEFAULT_ENGINE,
+    LINE_SUFFIXES,
+    Setup,
+    lines_file,
+    open_engines,
+    open_reader,
+    read_lines,
+    read_page_image,
+)
+
+
+class Seeing:
+    """Reads each line as the shade of grey at its middle; knows nothing but pixels and boxes."""
+
+    def read(self, blocks: Sequence[BlockInput]) -> list[BlockReading]:
+        return [BlockReading(tuple(self._line(block, line) for line in block.lines)) for block in blocks]
+
+    def _line(self, block: BlockInput, line: Line) -> LineReading:
+        assert line.text == "" and not line.chars, "an engine must not be told the text"
+        x, y = round((line.box[0] + line.box[2]) / 2), round((line.box[1] + line.box[3]) / 2)
+        char = Char(chr(0x4E00 + int(block.crop.pixels[y, x])), block.crop.to_page(line.box), 0.5)
+        return LineReading((char,), "read")
+
+
+def shaded_page(count: int = 24) -> Page:
+    """Two registers of columns, each column its own grey."""
+    pixels = np.full((900, 1000), 250, np.uint8)
+    lines = []
+    for k in range(count):
+        x, y = 900 - 70 * (k % 12), 40 + 430 * (k // 12)
+        pixels[y : y + 380, x : x + 40] = 5 * k
+        lines.append(Line(f"l{k}", (x, y, x + 40, y + 380), text="舊"))
+    return Page("p.png", 1000, 900, tuple(lines), pixels)
+
+
+def test_every_line_gets_the_text_of_its_own_place() -> None:
+    page = shaded_page()
+    assert len(cut_blocks(page)) > 1
+    result = read_lines(page, Seeing())
+    assert [line.id for line in result.lines] == [line.id for line in page.lines]
+    assert [ord(line.text) - 0x4E00 for line in result.lines] == [5 * k for k in range(24)]
+    assert all(line.confidence == 0.5 and line.chars[0].box == line.box for line in result.lines)
+
+
+def test_a_page_without_lines() -> None:
+    page = Page("", 50, 50, (), np.zeros((50, 50), np.uint8))
+    assert read_lines(page, Seeing()).text == ""
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    page = shaded_page()
+    assert page.pixels is not None
+    Image.fromarray(page.pixels).save(tmp_path / "p.png")
+    write_page(page, tmp_path / "lines.json")
+    return tmp_path / "p.png", tmp_path / "lines.json"
+
+
+def test_the_command_writes_what_was_read(
+    files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import tongguocr.engines
+
+    image, lines = files
+    monkeypatch.setattr(tongguocr.engines, "open_engine", lambda *_: Seeing())
+    assert cli.main(["read", str(image), "--lines", str(lines)]) == 0
+    assert capsys.readouterr().out.splitlines()[1] == chr(0x4E05)
+    assert cli.main(["read", str(image), "--lines", str(lines), "--flow"]) == 0
+    assert capsys.readouterr().out == "".join(chr(0x4E00 + 5 * k) for k in range(24)) + "\n"
+    for name in ("out.json", "out.xml", "out.alto.xml", "out.txt"):
+        assert cli.main(["read", str(image), "--lines", str(lines), "-o", str(image.parent / name)]) == 0
+        assert read_page(image.parent / name).lines[2].text == chr(0x4E0A)
+
+
+def test_the_whole_way_from_pixels() -> None:
+    page = shaded_page()
+    found = read_page_image(replace(page, lines=()), lambda bare: replace(bare, lines=page.lines), Seeing())
+    assert found == read_lines(page, Seeing()), (
+        "given lines are read as found ones are; their text is not seen"
+    )
+
+
+def test_a_folder_of_lines(files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    import tongguocr.engines
+
+    monkeypatch.setattr(tongguocr.engines, "open_engine", lambda *_: Seeing())
+    page, folder = shaded_page(), files[1].parent
+    read = open_reader(Setup(lines=folder))
+    assert read(replace(page, lines=()), "lines").lines[2].text == chr(0x4E0A)
+    with pytest.raises(InputError, match="other"):
+        read(page, "other")
+    for suffix in reversed(LINE_SUFFIXES):
+        write_page(page, folder / f"x{suffix}")
+        assert lines_file(folder, "x").name == f"x{suffix}", "the more exact form counts"
+
+
+def test_two_engines(monkeypatch: pytest.MonkeyPatch) -> None:
+    import tongguocr.engines
+
+    opened: list[str] = []
+
+    def open_engine(name: str, *rest: object) -> Seeing:
+        opened.append(name)
+        return Seeing()
+
+    monkeypatch.setattr(tongguocr.engines, "open_engine", open_engine)
+    both = read_lines(shaded_page(), open_engines(Setup(second="rapidocr")))
+    assert opened == [DEFAULT_ENGINE, "rapidocr"]
+    assert all(line.chars[0].confidence > 0.5 for line in both.lines), "they agree"
+    with pytest.raises(InputError, match="second"):
+        open_engines(Setup(second=DEFAULT_ENGINE))
+
+
+def test_mistakes_give_one_sentence(files: tuple[Path, Path]) -> None:
+    image, lines = files
+    small = image.parent / "small.png"
+    Image.new("L", (40, 40)).save(small)
+    weights = ("--engine", "tongguocr", "--weights", image.parent)
+    for arguments, said in (
+        ((small, "--lines", lines), "1000 x 900"),
+        ((image, "--lines", image.parent / "none.json"), "none.json"),
+        ((image, "--lines", lines, "--engine", "magic"), "magic"),
+        ((image, "--lines", lines, *weights), "manifest.json"),
+    ):
+        command = [sys.executable, "-m", "tongguocr.cli", "read", *map(str, arguments)]
+        result = subprocess.run(command, capture_output=True, text=True, encoding="utf-8")
+        assert result.returncode == 2 and said in result.stderr, result.stderr
+        assert result.stderr.count("\n") == 1

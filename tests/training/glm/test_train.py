@@ -1,0 +1,319 @@
+"""The three-stage trainer on a toy: it learns, comes back the same, goes on, and fails in sentences."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from glm_models import make_foundation, write_model
+from labelled_pages import CHARS, draw_page, write_pages
+from PIL import Image
+
+from tongguocr.cli import main
+from tongguocr.engines.glm.engine import HfEngine
+from tongguocr.engines.glm.image_settings import Manner, read_manner
+from tongguocr.engines.glm.network import GlmNetwork
+from tongguocr.engines.glm.pretrained import load_foundation
+from tongguocr.engines.glm.processor import Vision, grids_of, patch_pictures
+from tongguocr.engines.guard import Guarded
+from tongguocr.errors import InputError
+from tongguocr.reader import read_lines
+from tongguocr.training.glm.checkpoint import MODEL
+from tongguocr.training.glm.expand import expand
+from tongguocr.training.glm.samples import (
+    GlmMaker,
+    GlmSettings,
+    make_glm_batches,
+    make_glm_samples,
+    stack_glm,
+)
+from tongguocr.training.glm.stage import load_glm_stage
+from tongguocr.training.glm.task import PageLesson
+from tongguocr.training.glm.train import find_glm_start, train_glm_pages
+from tongguocr.training.recogniser.labelled import LabelledPage, read_pages
+from tongguocr.training.recogniser.pages import PageRecipe
+from tongguocr.training.stage import SHIPPED_STAGES, find_stage
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+CPU = torch.device("cpu")
+STAGE = """
+[run]
+epochs = {epochs}
+learning_rate = 3e-3
+matrix_rate = 0.0
+betas = [0.9, 0.999]
+weight_decay = 0.0
+warm_up = 0.1
+flat = 0.1
+least = 0.0
+workers = 0
+compile = false
+[pages]
+longest_side = 128
+augment = false
+[glm]
+batch_tokens = 300
+checkpointing = false
+saved = "float32"
+"""
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("glm")
+    write_pages(root / "mine", 12, columns=2, length=3)
+    write_model(root / "model", CHARS)
+    (root / "stage.toml").write_text(STAGE.format(epochs=14), encoding="utf-8")
+    return root
+
+
+def records(folder: Path) -> list[dict[str, float]]:
+    return [json.loads(row) for row in (folder / "log.jsonl").read_text().splitlines()]
+
+
+def quiet(_: str) -> None:
+    pass
+
+
+def test_it_learns_and_comes_back_and_reads(root: Path) -> None:
+    foundation = expand(make_foundation(), CHARS)[0]
+    assert sum(p.numel() for p in foundation.model.parameters()) < 20_000_000
+    pages = read_pages([("folder", root / "mine")], say=quiet)
+    stage = load_glm_stage(root / "stage.toml")
+    train_glm_pages(pages, stage, foundation, root / "run", CPU, quiet)
+    losses = [record["loss"] for record in records(root / "run") if "loss" in record]
+    assert losses[-1] < losses[0] / 2
+    judged = [record["AR"] for record in records(root / "run") if "AR" in record]
+    assert len(judged) == 15 and max(judged) > judged[0]
+
+    back = load_foundation(str(root / "run" / MODEL))
+    assert read_manner(root / "run" / MODEL) == Manner(True, 128)
+    trained = torch.load(root / "run" / "resume.pt", weights_only=True)
+    if judged[-1] == max(judged):
+        kept = {name.removeprefix("model."): value for name, value in trained["model"].items()}
+        assert all(torch.equal(kept[name], value) for name, value in back.model.state_dict().items())
+    again = load_foundation(str(root / "run" / MODEL))
+    batch = stack_glm(
+        GlmMaker(pages, stage.stage.pages, stage.settings, back.wording, back.vision, 1).make("train", 0, 0)[
+            0
+        ],
+        *(back.wording, back.vision),
+    )
+    patches, grids = patch_pictures(batch.pictures, back.vision), grids_of(batch.pictures, back.vision)
+    with torch.no_grad():
+        first, second = (
+            f.model(
+                input_ids=batch.ids,
+                pixel_values=patches,
+                image_grid_thw=torch.tensor([(1, *grid) for grid in grids]),
+                mm_token_type_ids=(batch.ids == f.wording.image).int(),
+            ).logits
+            for f in (back, again)
+        )
+    assert torch.equal(first, second)
+
+    page = draw_page(root / "tiny.ttf", 99, columns=2, length=3)
+    engine = Guarded(HfEngine(str(root / "run" / MODEL), device="cpu"))
+    read, twice = read_lines(page, engine), read_lines(page, engine)
+    assert read == twice, "greedy reading is the same every time"
+    assert [line.id for line in read.lines][:1] == ["l1"] and all(
+        0 <= (x.confidence or 0) <= 1 for x in read.lines
+    )
+    assert set("".join(line.text for line in read.lines)) <= set(CHARS)
+
+
+def test_a_finished_run_has_nothing_left_to_do(root: Path) -> None:
+    pages = read_pages([("folder", root / "mine")], say=quiet)
+    pages.train = pages.train[:2]
+    stage = load_glm_stage(root / "stage.toml")
+    stage = replace(stage, stage=replace(stage.stage, run=replace(stage.stage.run, epochs=1)))
+    train_glm_pages(pages, stage, load_foundation(str(root / "model")), root / "done", CPU, quiet)
+    before = records(root / "done")
+    train_glm_pages(pages, stage, load_foundation(str(root / "done" / MODEL)), root / "done", CPU, quiet)
+    assert records(root / "done") == before
+
+
+def test_a_killed_run_goes_on(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pages = read_pages([("folder", root / "mine")], say=quiet)
+    stage = load_glm_stage(root / "stage.toml")
+    run = replace(stage.stage.run, epochs=3)
+    stage = replace(stage, stage=replace(stage.stage, run=run))
+    start, examine, seen = str(root / "model"), PageLesson.examine, list[int]()
+
+    def killed(self: PageLesson) -> dict[str, float]:
+        seen.append(1)
+        if len(seen) == 3:
+            raise KeyboardInterrupt
+        return examine(self)
+
+    monkeypatch.setattr(PageLesson, "examine", killed)
+    with pytest.raises(KeyboardInterrupt):
+        train_glm_pages(pages, stage, load_foundation(start), root / "killed", CPU, quiet)
+    monkeypatch.undo()
+    found = find_glm_start(start, root / "killed")
+    assert found == str(root / "killed" / MODEL)
+    train_glm_pages(pages, stage, load_foundation(found), root / "killed", CPU, quiet)
+    train_glm_pages(pages, stage, load_foundation(start), root / "whole", CPU, quiet)
+    states = [
+        torch.load(root / name / "resume.pt", weights_only=True)["model"] for name in ("killed", "whole")
+    ]
+    assert all(torch.allclose(states[0][name], states[1][name], atol=1e-6) for name in states[0])
+
+
+def test_samples_are_pages_or_blocks_with_transitions_or_newlines(root: Path, tmp_path: Path) -> None:
+    wording = expand(make_foundation(), CHARS)[0].wording
+    page = draw_page(root / "tiny.ttf", 3, columns=10, length=6, name="p.png")
+    assert page.pixels is not None
+    Image.fromarray(page.pixels).save(tmp_path / "p.png")
+    labelled = LabelledPage(replace(page, pixels=None), tmp_path / "p.png")
+
+    def made(recipe: PageRecipe, settings: GlmSettings = GlmSettings()) -> list:  # type: ignore[type-arg]
+        samples, left_out = make_glm_samples(labelled, recipe, settings, wording, Vision(), None)
+        assert not left_out
+        return samples
+
+    (whole,) = made(PageRecipe("page", longest_side=256))
+    assert whole.picture.shape[0] * whole.picture.shape[1] <= 256 * 256
+    shown, true = whole.picture.shape[1] / whole.picture.shape[0], page.width / page.height
+    assert shown == pytest.approx(true, rel=0.15), "a page has no padding"
+    lines = wording.decode(whole.answer)
+    assert [line.text for line in lines] == [line.text for line in page.lines]
+    assert all(line.transition for line in lines[:-1]) and whole.answer[-1] == wording.end
+    (plain,) = made(PageRecipe("page"), GlmSettings(transitions=False))
+    assert plain.text == page.text and "<" not in plain.text
+    blocks = made(PageRecipe("block"))
+    assert len(blocks) > 1 and all(b.picture.shape[0] == b.picture.shape[1] for b in blocks), (
+        "square canvases"
+    )
+    assert [x.text for b in blocks for x in wording.decode(b.answer)] == [line.text for line in page.lines]
+    narrow = made(PageRecipe("block"), GlmSettings(square=False))
+    assert sum(b.tokens for b in narrow) < sum(b.tokens for b in blocks)
+    others = made(PageRecipe("block", weights=(1.0, 40.0, 1.0)))
+    assert len(others) != len(blocks), "the weights of the penalties reach the blocks"
+    _, left_out = make_glm_samples(
+        labelled, PageRecipe("page", longest=30), GlmSettings(), wording, Vision(), None
+    )
+    assert left_out == {"samples that are too long": 1}
+
+
+def test_batches_hold_what_fits(root: Path) -> None:
+    wording = expand(make_foundation(), CHARS)[0].wording
+    pages = read_pages([("folder", root / "mine")], say=quiet)
+    maker = GlmMaker(pages, PageRecipe("page", longest_side=128), GlmSettings(), wording, Vision(), 1)
+    samples = [s for number in range(len(pages.train)) for s in maker.make("train", number, 0)[0]]
+    for tokens in (1, 100, 10_000):
+        batches = make_glm_batches(samples, tokens, np.random.default_rng(0))
+        assert sorted(id(s) for b in batches for s in b) == sorted(map(id, samples))
+        assert all(len(b) == 1 or len(b) * max(s.tokens for s in b) <= tokens for b in batches)
+    first, other = (maker.make("train", 0, epoch)[0][0].picture for epoch in (0, 1))
+    assert not np.array_equal(first, other), "another light in every epoch"
+    assert np.array_equal(maker.make("train", 0, 1)[0][0].picture, other)
+
+
+def test_the_shipped_stages_are_the_paper_s() -> None:
+    table = {
+        1: (("hisdoc1b", "mthv2", "m5hisdoc"), "page", 768, 6144, 3e-5, 3),
+        2: (("mthv2", "m5hisdoc"), "page", 1024, 8192, 1e-5, 10),
+        3: (("mthv2", "m5hisdoc"), "block", 1024, 8192, 1e-5, 15),
+    }
+    for number, (kinds, granularity, side, longest, rate, epochs) in table.items():
+        assert find_stage(f"full-{number}") == SHIPPED_STAGES / f"full-{number}.toml"
+        held = load_glm_stage(find_stage(f"full-{number}"))
+        run, pages = held.stage.run, held.stage.pages
+        assert (pages.kinds, pages.granularity, pages.longest_side, pages.longest) == (
+            kinds,
+            granularity,
+            side,
+            longest,
+        )
+        assert (run.learning_rate, run.epochs, run.betas, run.clip) == (rate, epochs, (0.9, 0.999), 1.0)
+        assert (run.warm_up, run.matrix_rate, run.least, pages.judged) == (0.1, 0.0, 0.0, ("m5hisdoc",))
+        assert held.settings.transitions and held.settings.saved == "bfloat16" and not pages.augment
+        assert run.rate(0, 0.05) == pytest.approx(0.5) and run.rate(9, 0.1) == 1.0 and run.rate(9, 1.0) < 1e-9
+
+
+def test_weights_are_saved_in_half_precision_and_say_so(root: Path) -> None:
+    from safetensors import safe_open
+
+    stage = load_glm_stage(root / "stage.toml")
+    run = replace(stage.stage.run, epochs=1)
+    half = replace(
+        stage, stage=replace(stage.stage, run=run), settings=replace(stage.settings, saved="bfloat16")
+    )
+    pages = read_pages([("folder", root / "mine")], say=quiet)
+    pages.train = pages.train[:2]
+    train_glm_pages(pages, half, load_foundation(str(root / "model")), root / "half", CPU, quiet)
+    folder = root / "half" / MODEL
+    with safe_open(folder / "model.safetensors", "pt") as held:
+        assert {held.get_tensor(name).dtype for name in held.keys()} == {torch.bfloat16}  # noqa: SIM118
+    config = json.loads((folder / "config.json").read_text())
+    assert config["dtype"] == "bfloat16"
+    assert GlmNetwork(load_foundation(str(folder)).model).model.dtype == torch.float32
+
+
+def test_too_little_memory_is_a_sentence(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(PageLesson, "study", full)
+    pages = read_pages([("folder", root / "mine")], say=quiet)
+    stage = load_glm_stage(root / "stage.toml")
+    with pytest.raises(InputError, match="batch_tokens smaller than 300, or set checkpointing"):
+        train_glm_pages(pages, stage, load_foundation(str(root / "model")), root / "full", CPU, quiet)
+    assert (root / "full" / MODEL / "config.json").exists(), "what was kept before stays"
+
+
+def test_the_command(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (root / "short.toml").write_text(STAGE.format(epochs=1), encoding="utf-8")
+    command = ["train", root / "short.toml", "--pages", f"folder={root / 'mine'}", "--start", root / "model"]
+    command += ["--out", root / "cli", "--device", "cpu"]
+    result = subprocess.run(
+        [sys.executable, "-m", "tongguocr.cli", *map(str, command)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"},
+    )
+    assert result.returncode == 0, result.stderr
+    assert "Epoch 1 of 1: AR" in result.stdout and (root / "cli" / "log.png").exists()
+    assert main([*map(str, command), "--dry-run", "8"]) == 0
+    told = capsys.readouterr().out
+    assert "on 8 GPUs" in told and "GiB" in told and " h at " in told
+    bad = {
+        "say with --start": [*command[:4], "--out", root / "none", "--device", "cpu"],
+        "no such folder": [*command[:4], "--start", root / "no", "--out", root / "none", "--device", "cpu"],
+        "needs labelled pages": ["train", root / "short.toml", "--out", root / "none"],
+    }
+    for sentence, arguments in bad.items():
+        assert main([str(a) for a in arguments]) == 2
+        assert sentence in capsys.readouterr().err
+    for change, sentence in (("[glm]\nx = 1", "has no setting x"), ('[glm]\nsaved = "int8"', "saved is")):
+        (root / "bad.toml").write_text(STAGE.format(epochs=1).split("[glm]")[0] + change, encoding="utf-8")
+        assert main(["train", str(root / "bad.toml"), *map(str, command[2:])]) == 2
+        assert sentence in capsys.readouterr().err
+
+
+def test_a_model_without_transitions_is_told_so(root: Path, tmp_path: Path) -> None:
+    stage = load_glm_stage(root / "stage.toml")
+    pages = read_pages([("folder", root / "mine")], say=quiet)
+    with pytest.raises(InputError, match="has no transitions; `tongguocr expand`"):
+        train_glm_pages(pages, stage, make_foundation(), tmp_path / "out", CPU, quiet)
+    assert not (tmp_path / "out").exists()
+    off = replace(stage, settings=replace(stage.settings, transitions=False))
+    run = replace(off.stage.run, epochs=1)
+    pages.train = pages.train[:1]
+    train_glm_pages(
+        pages,
+        replace(off, stage=replace(off.stage, run=run)),
+        make_foundation(),
+        tmp_path / "out",
+        CPU,
+        quiet,
+    )

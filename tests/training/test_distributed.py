@@ -1,0 +1,131 @@
+"""Two processes on the CPU train one network, on labelled pages and on drawn blocks."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from labelled_pages import write_pages
+from paths import HELPERS
+from tiny_fonts import write_sources
+
+from tongguocr.errors import InputError
+from tongguocr.training import distributed as team
+from tongguocr.training.recogniser.model import ModelSize, Recogniser
+
+HERE = HELPERS
+
+TOGETHER = """
+import os, sys
+from pathlib import Path
+
+import torch
+from tongguocr.tokens.codec import Codec
+from tongguocr.training import epochs, loop
+from tongguocr.training.recogniser.recipe import Canvas, Recipe
+from tongguocr.training.recogniser.feed import load_data
+from tongguocr.training.recogniser.labelled import read_pages
+from tongguocr.training.recogniser.model import ModelSize, Recogniser
+from tongguocr.training.recogniser.pages import PageRecipe
+from tongguocr.training.optimisers import Run
+
+what, root = sys.argv[1], Path(sys.argv[2])
+number, cpu = int(os.environ["RANK"]), torch.device("cpu")
+torch.manual_seed(number)
+layers = {"encoder_layers": 1, "decoder_layers": 1}
+small = {"width": 32, "heads": 2, "feed_forward": 32, "stem": (8, 16), **layers}
+trained = []
+
+
+def remember(model, *rest):
+    trained.append(model)
+    return ready(model, *rest)
+
+
+if what == "pages":
+    ready, epochs.make_ready = epochs.make_ready, remember
+    codec = Codec(tuple("一丨田口十乚"))
+    run = Run(epochs=2, matrix_rate=0.0, workers=1, compile=False, warm_up=0.1)
+    pages = read_pages([("folder", root / "mine")], say=lambda sentence: None)
+    model = Recogniser(ModelSize(len(codec), **small))
+    epochs.train_pages(pages, PageRecipe(batch_pixels=1), run, model, codec, root / "out", cpu)
+else:
+    ready, loop.make_ready = loop.make_ready, remember
+    data = load_data(root / "data")
+    recipe = Recipe((Canvas(160, 96, 4), Canvas(96, 96, 4)), (18.0, 24.0), (14.0, 18.0), longest=60)
+    run = Run(minutes=0.15, warm_up=5.0, judge_every=0.0, workers=1, compile=False, recipe=recipe)
+    loop.train(data, run, ModelSize(len(data.codec), **small), root / "out", None, cpu)
+torch.save(trained[0].state_dict(), root / f"{number}.pt")
+"""
+
+
+def run_together(what: str, root: Path) -> list[dict[str, float]]:
+    """The records of a run of two processes, whose parameters are the same in the end."""
+    (root / "together.py").write_text(TOGETHER, encoding="utf-8")
+    # The launcher starts several processes for GPUs only; these are told to stay on the CPU.
+    launch = ["accelerate.commands.launch", "--multi_gpu", "--num_processes", "2", "--num_machines", "1"]
+    launch += ["--mixed_precision", "no", "--dynamo_backend", "no", "--main_process_port", "0"]
+    command = [sys.executable, "-m", *launch, str(root / "together.py"), what, str(root)]
+    path = os.pathsep.join([str(HERE.parent), os.environ.get("PYTHONPATH", "")])
+    result = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
+    )
+    assert result.returncode == 0, result.stderr[-3000:]
+    first, second = (torch.load(root / f"{number}.pt") for number in (0, 1))
+    assert first.keys() == second.keys()
+    assert all(torch.equal(first[name], second[name]) for name in first)
+    torch.manual_seed(0)
+    return [json.loads(row) for row in (root / "out" / "log.jsonl").read_text().splitlines()]
+
+
+def test_two_processes_share_pages_and_parameters(tmp_path: Path) -> None:
+    write_pages(tmp_path / "mine", 6, columns=2, length=3)
+    records = run_together("pages", tmp_path)
+    assert [record["epoch"] for record in records if "AR" in record] == [0, 1, 2], "only one of them writes"
+    assert records[-1]["step"] == 6, "three pages for one, two for the other, which repeats one; twice"
+
+
+def test_two_processes_share_drawn_blocks_and_the_clock(tmp_path: Path) -> None:
+    from tongguocr.training.recogniser.gather import gather_data
+
+    chars = "天地玄黃宇宙洪荒日月盈昃"
+    write_sources(tmp_path, chars)
+    gather_data(tmp_path / "data", tmp_path / "fonts", tmp_path / "text.txt", tmp_path / "counts.tsv")
+    records = run_together("blocks", tmp_path)
+    assert len([record for record in records if "AR" in record]) >= 2 and records[-1]["step"] > 2
+
+
+def test_a_process_alone_needs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "accelerate", None)
+    for name in ("RANK", "WORLD_SIZE"):
+        monkeypatch.delenv(name, raising=False)
+    alone = team.gather_team(torch.device("cpu"))
+    model = Recogniser(ModelSize(300, width=32, heads=2, encoder_layers=1, decoder_layers=1))
+    assert alone.wrap(model) is model, "no wrapper, nothing slower"
+    assert alone.is_main and alone.share(0.5) == 0.5 and not alone.any(False)
+    assert (team.my_number(), team.team_size()) == (0, 1)
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("RANK", "1")
+    assert (team.my_number(), team.team_size()) == (1, 2)
+    with pytest.raises(InputError, match=r"tongguocr\[train\]"):
+        team.gather_team(torch.device("cpu"))
+
+
+def test_calling_the_network_is_looking_and_writing() -> None:
+    torch.manual_seed(0)
+    model = Recogniser(ModelSize(300, width=32, heads=2, encoder_layers=1, decoder_layers=2, stem=(8, 16)))
+    images, tokens, places = torch.rand(2, 1, 64, 48), torch.randint(0, 300, (2, 5)), torch.rand(2, 5, 2)
+    with torch.no_grad():
+        seen, states, pointed = model(images, tokens, places)
+        expected = model.look(model.encode(images))
+        wanted = model.decode(tokens, places, expected)
+    assert torch.equal(seen.dense, expected.dense)
+    assert torch.equal(states, wanted[0]) and torch.equal(pointed, wanted[1])

@@ -1,0 +1,32 @@
+"""Many pages: each is read and written by itself, once, and what is done is not done again.
+
+listing   sources -> pages under names of their own
+run       the job: pages in, results and outcomes out
+pool      processes that work; one that dies or hangs costs one page
+claims    who reads which page, for processes and machines that share a folder
+results   files that come whole into place; the table of failures
+show      the job on a terminal: a bar, what failed, a summary
+cluster   the same job with its processes on a Ray cluster
+actor     what works there
+"""
+
+from tongguocr.batch.listing import Listed, list_pages
+from tongguocr.batch.pool import share_cores
+from tongguocr.batch.results import FAILED, OUTPUTS, parse_formats
+from tongguocr.batch.run import Job, Outcome, ReadPage, load_page, run_job
+from tongguocr.batch.show import run_with_progress
+
+__all__ = [
+    "FAILED",
+    "OUTPUTS",
+    "Job",
+    "Listed",
+    "Outcome",
+    "ReadPage",
+    "list_pages",
+    "load_page",
+    "parse_formats",
+    "run_job",
+    "run_with_progress",
+    "share_cores",
+]

@@ -1,0 +1,149 @@
+"""What works on a machine of a Ray cluster: an actor, and the process that it keeps.
+
+In: rows of a table, each with a task of a job (run.py). Out: the rows, each with the task as it goes on to
+the next kind of worker, or with what became of it. An actor does not read itself: it keeps one process that
+does (pool.py), so that a page that brings it down or hangs costs no more than that page, as in a job without
+Ray. If an actor or its machine is lost, Ray starts it anew and gives it its task again; what is done stays
+done.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import secrets
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from time import monotonic
+from typing import Any, TypeAlias
+
+from tongguocr.batch.claims import short_name
+from tongguocr.batch.pool import Lost, Pool
+from tongguocr.batch.results import missing
+from tongguocr.batch.run import Outcome, ReadPage, Task, count_characters, do_page, failed_by, load_page
+from tongguocr.errors import InputError
+from tongguocr.files import make_folder, write_bytes
+from tongguocr.page import Page
+from tongguocr.reader import Setup, open_engines, read_lines
+
+Row: TypeAlias = dict[str, Any]
+"""A task on its way through the cluster; with a state, it is settled."""
+Step: TypeAlias = Callable[[], Callable[[Task], Task | Outcome]]
+"""Opens what an actor's process does; a function of a module, as it is sent there."""
+
+TRIES = 2
+"""A page whose process ended is tried again: where others work too, it may have been their fault."""
+
+
+def open_line_reader(setup: Setup) -> ReadPage:
+    """The second half: the text of a page that has lines."""
+    engine = open_engines(setup)
+    return lambda page, name: read_lines(page, engine)
+
+
+class Worker:
+    """An actor: it keeps one process, gives it task after task, and outlives what a page does to it."""
+
+    def __init__(self, step: Step, time_limit: float, folder: str, leader: str) -> None:
+        # Paths may be relative to where the command was given.
+        with suppress(OSError):
+            os.chdir(folder)
+        here = socket.gethostname()
+        self.where = "" if here == leader else f" (on {here})"
+        # Should Ray believe an actor dead that is not, two may write one page; never into one file.
+        self.name = secrets.token_hex(8)
+        self.time_limit = time_limit
+        self.pool = Pool[Task, Task | Outcome](step, 1, time_limit)
+
+    def __call__(self, table: Any) -> Any:
+        """A table of rows in, one out; pyarrow's, as Ray Data keeps them."""
+        arrow: Any = import_module("pyarrow")
+        kinds = {
+            "number": arrow.int64(),
+            "task": arrow.large_binary(),
+            "state": arrow.string(),
+            "reason": arrow.string(),
+            "characters": arrow.int64(),
+        }
+        rows = [self.settle(row) for row in table.to_pylist()]
+        return arrow.Table.from_pylist(rows, arrow.schema(kinds))
+
+    def settle(self, row: Row) -> Row:
+        """The row with the task as this stage leaves it, or with what became of it."""
+        if row.get("state"):
+            return row
+        settled: Row = {"number": row["number"], "task": None, "state": "", "reason": "", "characters": 0}
+        try:
+            result = self._do(pickle.loads(row["task"]))
+        except InputError as error:
+            return settled | {"state": "refused", "reason": f"{str(error).rstrip('.')}{self.where}."}
+        if isinstance(result, Task):
+            return settled | {"task": pickle.dumps(result, protocol=5)}
+        if isinstance(result, Lost):
+            return settled | {"state": "lost", "reason": result.reason + self.where}
+        return settled | {
+            "state": result.state,
+            "reason": result.reason.encode(errors="replace").decode(),
+            "characters": result.characters,
+        }
+
+    def _do(self, task: Task) -> Task | Outcome | Lost:
+        if not task.unfinished.is_dir():
+            out = task.unfinished.parent.parent
+            raise InputError(f"{out}: it is not there; all machines of a cluster must see the same folders")
+        folder = task.unfinished / self.name
+        make_folder(folder)
+        for _ in range(TRIES):
+            start = monotonic()
+            ((_, result),) = self.pool.run([replace(task, unfinished=folder)])
+            if not isinstance(result, Lost) or monotonic() - start >= self.time_limit:
+                break
+        # The folder is this actor's own; the next one has another.
+        return replace(result, unfinished=task.unfinished) if isinstance(result, Task) else result
+
+
+def finder(prepare: Callable[[], ReadPage]) -> Callable[[Task], Task | Outcome]:
+    return partial(_find, prepare())
+
+
+def _find(find: ReadPage, task: Task) -> Task | Outcome:
+    try:
+        return replace(task, loaded=find(load_page(task.page), task.page.name))
+    except Exception as error:
+        return failed_by(error, task.page)
+
+
+def reader(prepare: Callable[[], ReadPage]) -> Callable[[Task], Task | Outcome]:
+    return partial(_read, prepare())
+
+
+def _read(read: ReadPage, task: Task) -> Outcome:
+    """Read what is missing: if an actor died after its last file was in place, nothing is."""
+    note = note_path(task.page.name, task.unfinished.parent)
+    if not (lacking := missing(task.paths)):
+        return Outcome(task.page.name, "read", characters=_noted(note))
+
+    def read_and_note(page: Page, name: str) -> Page:
+        result = read(page, name)
+        # Before the files, so that it is there if they are.
+        write_bytes(str(count_characters(result)).encode(), note)
+        return result
+
+    return do_page(read_and_note, replace(task, paths=lacking))
+
+
+def note_path(name: str, unfinished: Path) -> Path:
+    """Where the number of a page's characters stands until the leading process has heard it."""
+    return unfinished / f"{short_name(name)}.characters"
+
+
+def _noted(note: Path) -> int:
+    try:
+        return int(note.read_bytes())
+    except (OSError, ValueError):
+        return 0

@@ -1,0 +1,134 @@
+"""Sources -> the pages of a job, each under a name of its own.
+
+In: sources as they are typed. Out: their pages in order, and a sentence for each source that cannot be
+opened. Sources are opened in a process apart: a file that brings its library down costs no more than itself.
+Names hang on the sources, not on their order: one source's pages keep the names that it gives them; where
+there are several, a folder's name stands in front of its pages' (as it does for a subfolder), and sources
+that would still share a name are told apart by their suffixes, or by the folders that they lie in.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from tongguocr.batch.pool import Lost, Pool
+from tongguocr.batch.results import OUTPUTS
+from tongguocr.errors import InputError
+from tongguocr.sources import SourcePage, open_source, parse_pages
+from tongguocr.sources.listing import safe_name
+
+LISTING_LIMIT = 1800.0
+"""Seconds for one source: a folder of many thousand files may lie far away."""
+MAX_PARENTS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """What one source gave."""
+
+    source: str
+    pages: tuple[SourcePage, ...] = ()
+    problem: str = ""
+
+
+def list_pages(
+    sources: Iterable[str], ranges: str | None = None, recursive: bool = False
+) -> tuple[list[SourcePage], list[Listed]]:
+    """All pages in order, and the sources that cannot be opened."""
+    if ranges is not None:
+        parse_pages(ranges)  # A slip of the pen is not every source's fault.
+    once: dict[str, str] = {}
+    for source in sources:
+        once.setdefault(_resolved(source), source)
+    every: list[Listed] = []
+    with Pool(partial(_lister, ranges, recursive), 1, LISTING_LIMIT) as pool:
+        for source, listed in pool.run(once.values()):
+            if isinstance(listed, Lost):
+                listed = Listed(source, problem=f"{source}: opening it {listed.reason}.")
+            every.append(listed)
+    return name_pages(every), [one for one in every if one.problem]
+
+
+def _lister(ranges: str | None, recursive: bool) -> Callable[[str], Listed]:
+    return partial(list_source, ranges=ranges, recursive=recursive)
+
+
+def list_source(source: str, ranges: str | None = None, recursive: bool = False) -> Listed:
+    """The pages of one source."""
+    try:
+        pages = tuple(page for page in open_source(source, ranges, recursive) if not _is_overlay(page))
+    except InputError as error:
+        return Listed(source, problem=str(error))
+    except Exception as error:
+        # A fault of ours on one source must not cost the others.
+        return Listed(source, problem=f"{source}: {type(error).__name__}: {error}")
+    return Listed(source, pages)
+
+
+def _is_overlay(page: SourcePage) -> bool:
+    """Pictures of results are no pages, where results lie among the images."""
+    return page.file.lower().endswith(OUTPUTS["overlay"])
+
+
+def name_pages(sources: Sequence[Listed]) -> list[SourcePage]:
+    """The pages of all sources, no name twice, whichever of them a file system takes for the same."""
+    if len(sources) == 1:
+        return list(sources[0].pages)
+    names = [_names(one, 0) for one in sources]
+    clashing = _clashing(names)
+    for level in range(1, MAX_PARENTS + 2):
+        if not _clashing(names):
+            break
+        names = [_names(one, level if k in clashing else 0) for k, one in enumerate(sources)]
+    pages, used = list[SourcePage](), set[str]()
+    for one, given in zip(sources, names, strict=True):
+        for page, name in zip(one.pages, given, strict=True):
+            unique, copy = name, 2
+            while unique.casefold() in used:
+                unique, copy = f"{name}_{copy}", copy + 1
+            used.add(unique.casefold())
+            pages.append(replace(page, name=unique))
+    return pages
+
+
+def _clashing(names: Sequence[Sequence[str]]) -> set[int]:
+    """The numbers of the sources that share a name with another."""
+    often = Counter(name for given in names for name in {name.casefold() for name in given})
+    return {k for k, given in enumerate(names) if any(often[name.casefold()] > 1 for name in given)}
+
+
+def _names(one: Listed, level: int) -> list[str]:
+    """The source's names, told apart more and more: as they are, with the suffix, with folders in front."""
+    is_folder = not _is_address(one.source) and Path(one.source).is_dir()
+    places = _places(one.source)
+    front = [*reversed(places[1 : max(level, 1)]), *(places[:1] if is_folder else [])]
+    suffix = Path(one.source).suffix if level == 1 and not is_folder else ""
+    return ["_".join((*front, page.name)) + suffix for page in one.pages]
+
+
+def _places(source: str) -> list[str]:
+    """The source's own name, and those of the folders it lies in, nearest first."""
+    if _is_address(source):
+        parts = urlsplit(source)
+        return [safe_name(unquote(part)) for part in (*parts.path.split("/")[::-1], parts.netloc) if part]
+    path = Path(_resolved(source))
+    return [safe_name(part) for part in (path.name, *(parent.name for parent in path.parents)) if part]
+
+
+def _is_address(source: str) -> bool:
+    return "://" in source
+
+
+def _resolved(source: str) -> str:
+    """One spelling for one source."""
+    if _is_address(source):
+        return source
+    try:
+        return str(Path(source).resolve())
+    except (OSError, RuntimeError, ValueError):
+        return source

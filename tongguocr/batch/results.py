@@ -1,0 +1,92 @@
+"""A page's results as files: what they are called, which are missing, and how they come whole into place.
+
+In: a page as read, and the paths that are missing. Out: files that are complete on the disk before they have
+their names, so that whatever has its name can be trusted, also after a power cut.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from tongguocr.batch.claims import Failure
+from tongguocr.errors import InputError
+from tongguocr.files import write_bytes
+from tongguocr.formats import Style, write_page
+from tongguocr.page import Page
+
+OUTPUTS = {
+    "txt": ".txt",
+    "json": ".json",
+    "page": ".page.xml",
+    "alto": ".alto.xml",
+    "tei": ".tei.xml",
+    "hocr": ".hocr",
+    "md": ".md",
+    "pdf": ".pdf",
+    "csv": ".csv",
+    "overlay": ".overlay.png",
+}
+"""How results are called, behind the page's name."""
+FAILED = "failed.tsv"
+"""The pages of the last run that were not read, and why."""
+
+
+def parse_formats(written: str) -> tuple[str, ...]:
+    """Formats as they are typed: "txt,json"."""
+    names = tuple(dict.fromkeys(name.strip() for name in written.split(",")))
+    for name in names:
+        if name not in OUTPUTS:
+            raise InputError(f"There is no format {name!r}; take one of {', '.join(OUTPUTS)}.")
+    return names
+
+
+def result_paths(name: str, out: Path, formats: Sequence[str]) -> tuple[Path, ...]:
+    return tuple(out / f"{name}{OUTPUTS[format]}" for format in formats)
+
+
+def missing(paths: Sequence[Path]) -> tuple[Path, ...]:
+    return tuple(path for path in paths if not path.exists())
+
+
+def write_results(page: Page, paths: Sequence[Path], unfinished: Path, style: Style = Style()) -> None:
+    """All files in the folder for unfinished ones first; then each takes its place."""
+    for path in paths:
+        temporary = unfinished / path.name
+        try:
+            write_page(page, temporary, style=style)
+            _flush(temporary)
+        except InputError as error:
+            raise InputError(str(error).replace(str(temporary), str(path))) from None
+    for path in paths:
+        (unfinished / path.name).replace(path)
+
+
+def _flush(path: Path) -> None:
+    """Onto the disk: a file that is renamed before its content is written may come back empty."""
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
+
+
+def remove(path: Path) -> None:
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(f"{path}: the file cannot be removed ({error.strerror}).") from None
+
+
+def write_failures(failures: Sequence[Failure], out: Path) -> None:
+    """The table of pages that failed; none where nothing failed."""
+    path = out / FAILED
+    if not failures:
+        remove(path)
+        return
+    rows = [("page", "file", "reason"), *((f.page, f.file, f.reason) for f in failures)]
+    table = "".join("\t".join(one_line(cell) for cell in row) + "\n" for row in rows)
+    write_bytes(table.encode(errors="replace"), path)
+
+
+def one_line(text: str) -> str:
+    """A sentence or a name fit for one row of a table or a terminal, whatever a file was called."""
+    return "".join(char if char.isprintable() else " " if char.isspace() else "?" for char in text)

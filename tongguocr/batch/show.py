@@ -1,0 +1,81 @@
+"""A job as the user sees it: a bar on a terminal, a line for each page that failed, a summary, a code."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from typing import Any
+
+from tongguocr.batch.results import FAILED
+from tongguocr.batch.run import Job, Outcome, ReadPage, run_job
+from tongguocr.progress import PageBar, page_bar
+from tongguocr.sources import SourcePage
+
+STOPPED = 130
+"""The exit code of what was interrupted, as shells have it."""
+
+
+def run_with_progress(
+    pages: Sequence[SourcePage],
+    prepare: Callable[[], ReadPage],
+    job: Job,
+    problems: Sequence[tuple[str, str]] = (),
+    quiet: bool = False,
+) -> int:
+    """0 if every page is done, 1 if some failed, 130 if it was stopped."""
+    counts: Counter[str] = Counter()
+    stopped = False
+    with page_bar(len(pages) + len(problems), not quiet) as bar, _stop_gently():
+        try:
+            with closing(run_job(pages, prepare, job, problems)) as outcomes:
+                for outcome in outcomes:
+                    counts[outcome.state] += 1
+                    counts["characters"] += outcome.characters
+                    _show(outcome, bar)
+        except KeyboardInterrupt:
+            stopped = True
+    if not quiet:
+        print(summary(counts, job))
+    if stopped:
+        print("tongguocr: stopped; the same command goes on from here.", file=sys.stderr)
+        return STOPPED
+    return 1 if counts["failed"] else 0
+
+
+def _show(outcome: Outcome, bar: PageBar) -> None:
+    if outcome.state in ("done", "elsewhere"):
+        bar.drop()
+    else:
+        bar.step(outcome.characters)
+    if outcome.reason:
+        bar.say(f"tongguocr: {outcome.reason}")
+
+
+def summary(counts: Counter[str], job: Job) -> str:
+    parts = [f"{counts['read']} read ({counts['characters']} characters)", f"{counts['done']} done before"]
+    if counts["elsewhere"]:
+        parts.append(f"{counts['elsewhere']} read by another process")
+    parts.append(f"{counts['failed']} failed")
+    where = f"; {job.out / FAILED} says why" if counts["failed"] else ""
+    return f"Pages: {', '.join(parts)}: {job.out}{where}"
+
+
+@contextmanager
+def _stop_gently() -> Iterator[None]:
+    """A request to end, as batch systems send it, is taken like Ctrl-C: nothing is left half done."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, frame: Any) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

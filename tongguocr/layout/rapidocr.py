@@ -1,0 +1,45 @@
+"""The peer detector: the text boxes of PP-OCRv6 through the package `rapidocr`, behind our interface.
+
+It finds quadrangles, at one scale, without kinds or order; both follow from our own rules. Its model is in
+its wheel; nothing is fetched. Needs the extra `peer`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from tongguocr.engines.rapidocr import open_rapidocr, to_bgr
+from tongguocr.geometry import Point, bounds, height, width
+from tongguocr.page import Line, Pixels, guess_direction
+
+
+class BoxFinder(Protocol):
+    """The one call of `rapidocr.RapidOCR` that is used."""
+
+    def __call__(self, img_content: Pixels, *, use_det: bool, use_cls: bool, use_rec: bool) -> Any: ...
+
+
+class PeerDetector:
+    """Its boxes as lines."""
+
+    tells_kinds = False
+
+    def __init__(self, finder: BoxFinder | None = None, threads: int = 0) -> None:
+        self.finder: BoxFinder = finder or open_rapidocr("The detector rapidocr", threads)
+
+    def detect(self, pixels: Pixels) -> tuple[Line, ...]:
+        colour = np.ascontiguousarray(to_bgr(pixels))
+        answer = self.finder(colour, use_det=True, use_cls=False, use_rec=False)
+        boxes = () if answer.boxes is None else answer.boxes
+        scores = [None] * len(boxes) if answer.scores is None else answer.scores
+        lines = [_line(k, box, score) for k, (box, score) in enumerate(zip(boxes, scores, strict=True), 1)]
+        return tuple(line for line in lines if width(line.box) > 0 and height(line.box) > 0)
+
+
+def _line(number: int, corners: Any, score: float | None) -> Line:
+    polygon: tuple[Point, ...] = tuple((float(x), float(y)) for x, y in corners)
+    box = bounds(polygon)
+    confidence = None if score is None else float(score)
+    return Line(f"l{number}", box, direction=guess_direction(box), confidence=confidence, polygon=polygon)

@@ -1,0 +1,59 @@
+"""M5HisDoc: pages of many styles, each once as it is and once made harder; its folder in, pages out.
+
+`M5HisDoc_regular` and `M5HisDoc_hard` each hold `images/`, `label_textline/` and `label_char/`; beside them,
+or inside each, lie `split_train.txt`, `split_val.txt` and `split_test.txt`. A line's row is
+`x1,y1,...,x4,y4,text`, a character's `x1,y1,x2,y2,char`: numbers first, and they may be fractions. Rows are
+in reading order. The same page names occur in both halves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from tongguocr.errors import InputError
+from tongguocr.page import Page
+from tongguocr.training.datasets.labels import Folders, OnError, page_name, read_each, read_split
+
+HALVES = ("regular", "hard")
+SPLITS = ("train", "val", "test")
+
+
+def read_m5hisdoc(
+    root: Path, split: str | None = None, half: str | None = None, on_error: OnError | None = None
+) -> Iterator[Page]:
+    """The pages of one split in its list's order, or all pages by name; of one half, or of both in turn."""
+    if split not in (None, *SPLITS):
+        raise InputError(f"{root}: M5HisDoc has no split {split!r}; take one of {', '.join(SPLITS)}.")
+    if half not in (None, *HALVES):
+        raise InputError(f"{root}: M5HisDoc has no half {half!r}; take one of {', '.join(HALVES)}.")
+    wanted = [root / f"M5HisDoc_{name}" for name in HALVES if half in (None, name)]
+    folders = [folder for folder in wanted if folder.is_dir()]
+    if not folders:
+        raise InputError(f"{root}: there is no folder {' or '.join(folder.name for folder in wanted)}.")
+    for folder in folders:
+        half_folders = _folders(root, folder)
+        names = half_folders.names() if split is None else _listed(root, folder, split)
+        yield from read_each([partial(half_folders.read, name) for name in names], on_error)
+
+
+def _folders(root: Path, folder: Path) -> Folders:
+    labels = folder / "label_textline", folder / "label_char"
+    return Folders(root, folder / "images", *labels, _textline_fields, _char_fields)
+
+
+def _listed(root: Path, folder: Path, split: str) -> list[str]:
+    inside = folder / f"split_{split}.txt"
+    path = inside if inside.exists() else root / inside.name
+    return [page_name(entry) for entry in read_split(path)]
+
+
+def _textline_fields(row: str) -> tuple[str, list[str]] | None:
+    *values, text = row.split(",", 8)
+    return (text, values) if len(values) == 8 else None
+
+
+def _char_fields(row: str) -> tuple[str, list[str]] | None:
+    *values, text = row.split(",", 4)
+    return (text, values) if len(values) == 4 else None

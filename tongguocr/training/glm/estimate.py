@@ -1,0 +1,149 @@
+"""What a run of the full-size model needs, before it begins: parameters, memory, arithmetic, hours.
+
+In: sizes of the network and of a stage's samples. Out: figures and a few lines of text (`--dry-run`). Memory
+is what 32-bit weights, gradients and AdamW take, plus the activations of one batch; time is arithmetic over
+the share of a GPU's peak that is reached, so it is no better than that share.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tongguocr.engines.glm.sizes import MERGE, TEMPORAL, GlmSize
+from tongguocr.training.glm.samples import GlmSettings
+
+PEAK = 989e12
+"""Half-precision operations a second of an H100 or H200, as its maker gives them."""
+REACHED, COMPILED = 0.27, 0.44
+"""Share of the peak that training reaches on an H200, layers computed twice counted in where they are; and
+with compiled layers, computed once. Measured with the published sizes by `python -m bench.full_size`."""
+DRAWN = 0.17
+"""... and by a whole run of full-drawn-1, painting and compiling included: a small network reaches less."""
+PASSES = {False: 3, True: 4}
+"""Forward passes' worth of arithmetic a step: backward costs two, checkpointing one more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    vision: int
+    text: int
+    tables: int
+    """Embeddings, once where input and output share them."""
+
+    @property
+    def total(self) -> int:
+        return self.vision + self.text + self.tables
+
+
+def count_parameters(size: GlmSize) -> Parameters:
+    """Parameters of a network, as the class has them."""
+    width, inner, deep = size.vision_width, size.vision_feed_forward, size.text_width
+    block = 4 * width**2 + 4 * width + 3 * width * inner + 2 * inner + width + 2 * width
+    block += 2 * (width // size.vision_heads)
+    patches = 3 * TEMPORAL * size.patch**2 * width + width
+    vision = size.vision_layers * block + patches + width + merger_parameters(size)
+    attention = 2 * deep * size.head * (size.heads + size.key_value_heads)
+    layer = attention + 3 * deep * size.feed_forward + 4 * deep
+    return Parameters(vision, size.text_layers * layer + deep, size.rows * deep * (1 if size.tied else 2))
+
+
+def merger_parameters(size: GlmSize) -> int:
+    """Those that make one image token of four patches."""
+    deep = size.text_width
+    return MERGE**2 * size.vision_width * deep + deep + deep**2 + 2 * deep + 9 * deep**2
+
+
+@dataclass(frozen=True, slots=True)
+class SampleSize:
+    """A sample in tokens."""
+
+    image: int
+    answer: int
+    prompt: int = 11
+
+    @property
+    def tokens(self) -> int:
+        return self.image + self.answer + self.prompt
+
+
+def forward_operations(size: GlmSize, sample: SampleSize) -> float:
+    """Operations of one sample's forward pass: two a parameter and token, and attention."""
+    count, merger = count_parameters(size), merger_parameters(size)
+    patches = sample.image * MERGE**2
+    vision = 2 * (count.vision - merger) * patches + 2 * merger * sample.image
+    vision += 4 * size.vision_layers * size.vision_width * patches**2
+    text = 2 * count.text * sample.tokens + 2 * size.text_layers * size.heads * size.head * sample.tokens**2
+    return float(vision + text + 2 * size.rows * size.text_width * sample.answer)
+
+
+def step_operations(size: GlmSize, sample: SampleSize, checkpointing: bool) -> float:
+    """... and of training on it."""
+    return PASSES[checkpointing] * forward_operations(size, sample)
+
+
+def state_bytes(size: GlmSize, shards: int = 1) -> float:
+    """Weights, gradients and two moments, 32 bits each, on one of so many processes that share them."""
+    return 16.0 * count_parameters(size).total / shards
+
+
+def activation_bytes(size: GlmSize, sample: SampleSize, settings: GlmSettings) -> float:
+    """What a batch keeps for its backward pass, roughly; with checkpointing a layer's input each, and one
+    layer whole. Scores are kept for one chunk at a time."""
+    rows = max(settings.batch_tokens // max(sample.tokens, 1), 1)
+    patches, tokens = rows * sample.image * MERGE**2, rows * sample.tokens
+    # In half precision: inputs, normed inputs, queries, keys, values, attended, gate, up and their product.
+    vision = 2 * patches * (10 * size.vision_width + 3 * size.vision_feed_forward)
+    text = 2 * tokens * (8 * size.text_width + 2 * size.head * size.heads + 4 * size.feed_forward)
+    if settings.checkpointing:
+        inputs = (
+            size.vision_layers * patches * size.vision_width + size.text_layers * tokens * size.text_width
+        )
+        kept = 2.0 * inputs + max(vision, text)
+    else:
+        kept = float(size.vision_layers * vision + size.text_layers * text)
+    return kept + 12.0 * settings.chunk * size.rows + 4.0 * patches * 3 * TEMPORAL * size.patch**2
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A stage as it would run."""
+
+    name: str
+    size: GlmSize
+    sample: SampleSize
+    samples: int
+    """An epoch."""
+    epochs: int
+    settings: GlmSettings
+    processes: int = 1
+    reached: float = REACHED
+
+    def hours(self) -> float:
+        work = step_operations(self.size, self.sample, self.settings.checkpointing)
+        return work * self.samples * self.epochs / (PEAK * self.reached * self.processes) / 3600
+
+    def memory(self) -> float:
+        """Bytes of one GPU."""
+        shards = self.processes if self.settings.shard else 1
+        return state_bytes(self.size, shards) + activation_bytes(self.size, self.sample, self.settings)
+
+    def tell(self) -> str:
+        count = count_parameters(self.size)
+        state = state_bytes(self.size, self.processes if self.settings.shard else 1)
+        rows = max(self.settings.batch_tokens // max(self.sample.tokens, 1), 1)
+        steps = -(-self.samples // (rows * self.processes)) * self.epochs
+        return "\n".join(
+            [
+                f"{self.name}: {self.samples} samples an epoch, {self.epochs} epochs, about {steps} steps of"
+                f" {rows * self.processes} samples on {self.processes} GPUs.",
+                f"Parameters: {count.total / 1e6:.0f} M (vision {count.vision / 1e6:.0f}, text"
+                f" {count.text / 1e6:.0f}, tables {count.tables / 1e6:.0f}), all trained.",
+                f"A sample: {self.sample.image} image tokens and an answer of {self.sample.answer};"
+                f" {step_operations(self.size, self.sample, self.settings.checkpointing) / 1e12:.1f} T"
+                " operations to train on.",
+                f"Memory of one GPU: {self.memory() / 2**30:.0f} GiB, of which weights, gradients and"
+                f" optimiser {state / 2**30:.0f}.",
+                f"Time: {self.hours():.1f} h at {self.reached:.0%} of {PEAK / 1e12:.0f} T operations a"
+                " second.",
+            ]
+        )

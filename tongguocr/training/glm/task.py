@@ -1,0 +1,229 @@
+"""What a batch says of GLM-OCR and how well it reads: the lessons of the trainer in `tongguocr.training`.
+
+One is on labelled pages (the paper's three stages): the loss over answers, nothing else. The other is on
+drawn blocks, for models that begin from nothing: the dense loss beside it, two heads that are shown where to
+look, and input tokens that are sometimes wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tongguocr.engines.glm.generate import generate
+from tongguocr.engines.glm.network import IGNORED, Found, GlmNetwork, Spots
+from tongguocr.engines.glm.processor import Vision, grids_of, patch_pictures, positions, to_patches
+from tongguocr.engines.glm.prompt import Wording
+from tongguocr.engines.glm.sizes import MERGE
+from tongguocr.errors import InputError
+from tongguocr.tokens.codec import BYTES, SPECIALS, Codec
+from tongguocr.tokens.transitions import TRANSITIONS
+from tongguocr.training.distributed import Team
+from tongguocr.training.glm.samples import GlmBatch, GlmSample
+from tongguocr.training.optimisers import Run
+from tongguocr.training.recogniser.losses import neighbours, pointer_loss, within
+from tongguocr.training.recogniser.validation import SURPLUS, Exam, Judge, accuracy
+
+
+@dataclass(frozen=True, slots=True)
+class Pupil:
+    """The network in training, and what goes with it."""
+
+    network: GlmNetwork
+    forward: Any
+    """What to call in its place, so that gradients are everybody's."""
+    wording: Wording
+    vision: Vision
+    run: Run
+    team: Team
+    sharded: bool = False
+
+    def half(self) -> AbstractContextManager[None]:
+        """Half precision on a GPU."""
+        kind = self.team.device.type
+        return torch.autocast(kind, torch.bfloat16, enabled=kind == "cuda")
+
+    def read(self, patches: Tensor, grids: Sequence[tuple[int, int]], longest: int) -> list[list[int]]:
+        """What the network says of pictures now."""
+        self.network.eval()
+        # A growing cache would have compiled layers compiled anew again and again.
+        with self.half(), torch.compiler.set_stance("force_eager"):
+            # Parameters that are gathered for a moment are not where a recording would look for them.
+            work = partial(generate, record=not self.sharded)
+            written = self.network(work, self.network, patches, grids, self.wording, longest)
+        if self.sharded:
+            # What was gathered without gradients must not be trained on.
+            network: Any = self.network
+            network.reshard()
+        self.network.train()
+        return [text.tokens for text in written]
+
+    @property
+    def judges(self) -> bool:
+        """Whether this process validates: the main one; all, where none has all parameters."""
+        return self.team.is_main or self.sharded
+
+
+@dataclass(frozen=True, slots=True)
+class PageLesson:
+    """Answers about labelled pages."""
+
+    pupil: Pupil
+    exams: tuple[list[GlmSample], ...]
+
+    @property
+    def figures(self) -> tuple[str, ...]:
+        return ("loss", "accuracy")
+
+    def study(self, batch: GlmBatch, passed: float) -> tuple[Tensor, Sequence[Tensor]]:
+        patches = patch_pictures(batch.pictures, self.pupil.vision)
+        grids = grids_of(batch.pictures, self.pupil.vision)
+        with self.pupil.half():
+            found: Found = self.pupil.forward(
+                *(self.pupil.network.study, batch.ids, batch.ids, batch.positions, batch.answer),
+                *(patches, grids),
+            )
+        return found.loss, (found.loss, found.accuracy)
+
+    def examine(self) -> dict[str, float]:
+        if not self.pupil.judges:
+            return {}
+        texts, moves = list[tuple[str, str]](), list[tuple[str, str]]()
+        for exam in self.exams:
+            for sample, ids in zip(exam, self._read(exam), strict=True):
+                wanted, found = (self.pupil.wording.decode(part) for part in (sample.answer, ids))
+                texts.append(("".join(x.text for x in wanted), "".join(x.text for x in found)))
+                moves.append((_moves(x.transition for x in wanted), _moves(x.transition for x in found)))
+        figures = {"AR": accuracy(texts), "transitions": accuracy(moves)}
+        share = self.pupil.team.share if self.pupil.sharded else float
+        return {name: round(share(value), 4) for name, value in figures.items()}
+
+    def _read(self, exam: Sequence[GlmSample]) -> list[list[int]]:
+        pictures = [torch.from_numpy(s.picture.copy()).to(self.pupil.team.device) for s in exam]
+        patches, grids = patch_pictures(pictures, self.pupil.vision), grids_of(pictures, self.pupil.vision)
+        return self.pupil.read(patches, grids, max(len(s.answer) for s in exam) + SURPLUS)
+
+
+def _moves(transitions: Any) -> str:
+    """Transitions as one letter each, so that the same alignment counts them."""
+    return "".join(chr(ord("A") + TRANSITIONS.index(t)) for t in transitions if t)
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnLesson:
+    """Answers about drawn blocks, whose targets are in the codec of their data."""
+
+    pupil: Pupil
+    codec: Codec
+    table: Tensor
+    """The model's token of each of the codec's."""
+    judge: Judge | None
+
+    @property
+    def figures(self) -> tuple[str, ...]:
+        return ("loss", "dense", "ahead", "back", "accuracy")
+
+    def study(self, batch: Any, passed: float) -> tuple[Tensor, Sequence[Tensor]]:
+        work, (images, points, of_block) = batch
+        pupil, run, stride = self.pupil, self.pupil.run, self.pupil.vision.patch * MERGE
+        grid, at = (images.shape[2] // stride, images.shape[3] // stride), points / stride
+        ids, places, answer = self._sequence(work.tokens, grid)
+        spots = self._spots(work.characters, at, of_block, grid)
+        given = self._corrupt(ids, answer)
+        grids = [(grid[0] * MERGE, grid[1] * MERGE)] * len(images)
+        with pupil.half():
+            patches = to_patches(images, pupil.vision)
+            found: Found = pupil.forward(
+                pupil.network.study, given, ids, places, answer, patches, grids, spots
+            )
+        ahead = pointer_loss(found.glances.ahead, at, work.places, grid)
+        back = back_loss(found.glances.back, at, of_block, grid)
+        loss = found.loss + run.dense[int(passed >= 0.5)] * found.dense + run.pointer * (ahead + back)
+        return loss, (found.loss, found.dense, ahead, back, found.accuracy)
+
+    def _sequence(self, tokens: Tensor, grid: tuple[int, int]) -> tuple[Tensor, Tensor, Tensor]:
+        """Ids, positions, and which of them are the answer's; the grid is one of image tokens."""
+        wording = self.pupil.wording
+        asked = torch.tensor(wording.prompt(grid[0] * grid[1]), device=tokens.device)
+        ids = torch.cat([asked.expand(len(tokens), -1), self.table[tokens]], 1)
+        known = tokens != self.codec.pad
+        answer = torch.cat([known.new_zeros(len(tokens), len(asked)), known], 1)
+        behind = len(wording.after) + tokens.shape[1]
+        patches = grid[0] * MERGE, grid[1] * MERGE
+        places = torch.from_numpy(positions(len(wording.before), patches, behind)).to(tokens.device)
+        return ids, places[:, None].expand(-1, len(tokens), -1), answer
+
+    def _spots(self, characters: Tensor, at: Tensor, of_block: Tensor, grid: tuple[int, int]) -> Spots:
+        """`at` are places in image tokens."""
+        around, share = neighbours(at, grid)
+        wanted = torch.where(characters >= 0, self.table[characters.clamp(min=0)], IGNORED)
+        count, first = grid[0] * grid[1], len(self.pupil.wording.before)
+        return Spots(
+            around + (of_block * count)[:, None],
+            share,
+            torch.where(within(at, grid), wanted, IGNORED),
+            images=(first, first + count),
+            answer=len(self.pupil.wording.prompt(count)),
+        )
+
+    def _corrupt(self, ids: Tensor, answer: Tensor) -> Tensor:
+        """Some tokens of the answers replaced, so that the model trusts the page and not its memory."""
+        chosen = answer & (torch.rand(ids.shape, device=ids.device) < self.pupil.run.corrupted)
+        return torch.where(chosen, self.table[torch.randint_like(ids, len(self.codec))], ids)
+
+    def examine(self) -> dict[str, float]:
+        if self.judge is None:
+            return {}
+        back = {token: k for k, token in enumerate(self.table.tolist())}
+        return self.judge.figures(lambda exams: [self._back(ids, back) for ids in self._read(exams)])
+
+    def _read(self, exams: Sequence[Exam]) -> list[list[int]]:
+        """All together: a step of writing takes as long for one picture as for hundreds."""
+        vision = self.pupil.vision
+        patches = [to_patches(exam.images.float() / 255, vision) for exam in exams]
+        grids = [grid for exam in exams for grid in grids_of(list(exam.images.movedim(1, -1)), vision)]
+        longest = max(len(ids) for exam in exams for ids in exam.tokens) + SURPLUS
+        return self.pupil.read(torch.cat(patches), grids, longest)
+
+    def _back(self, ids: Sequence[int], back: dict[int, int]) -> list[int]:
+        """Ids of the codec again; what it does not know stays unreadable."""
+        return [back.get(token, len(self.codec)) for token in ids]
+
+
+def back_loss(scores: Tensor, at: Tensor, of_block: Tensor, grid: tuple[int, int]) -> Tensor:
+    """How far image tokens with a character look from the one that is read before it.
+
+    Image tokens see those of higher rows alone, so a column's first character looks for nothing.
+    """
+    around, share = neighbours(at, grid)
+    nearest = around.gather(1, share.argmax(1, keepdim=True))[:, 0]
+    asking, inside = nearest[1:], within(at, grid)
+    taught = (of_block[1:] == of_block[:-1]) & inside[1:] & inside[:-1] & (nearest[:-1] < asking)
+    asking, wanted, share = asking[taught], around[:-1][taught], share[:-1][taught]
+    rows = scores[of_block[1:][taught], asking]
+    unseen = torch.arange(rows.shape[1], device=rows.device) > asking[:, None]
+    sure = rows.masked_fill(unseen, -torch.inf).log_softmax(-1).gather(-1, wanted)
+    missed = torch.where(wanted > asking[:, None], 0.0, -sure * share)
+    return missed.sum() / max(len(sure), 1)
+
+
+def codec_table(codec: Codec, wording: Wording) -> Tensor:
+    """The model's token of each of the codec's, which must be one."""
+    single = {s: k for k, s in reversed(list(enumerate(wording.spellings))) if s is not None and len(s) == 1}
+    known = {token: number for number, token in wording.transitions.items()}
+    table = [wording.pad, wording.pad, wording.end, *(known.get(t, -1) for t in TRANSITIONS)]
+    table += [single.get(bytes([value]), -1) for value in range(len(BYTES))]
+    for char in codec.characters:
+        ids = wording.encode(char)
+        table.append(ids[0] if len(ids) == 1 else -1)
+    if -1 in table:
+        lost = codec.tokens[table.index(-1)]
+        raise InputError(f"The model has no single token for {lost}, which the data to train on has.")
+    assert len(SPECIALS) == 3
+    return torch.tensor(table)

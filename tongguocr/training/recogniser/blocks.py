@@ -1,0 +1,305 @@
+"""Training blocks without end: composed pages cut into blocks, and real lines set as blocks.
+
+In: text, a font book, a codec, line images. Out: batches of one canvas each, packed for the GPU renderer,
+with their token targets. Everything here runs in worker processes and never touches a GPU. Blocks are cut as
+they are when reading: by the block builder itself, or as a run of neighbouring columns, at the size of
+character that the reader asks for, on a canvas close around them; some are a line or less on a narrow canvas
+that they fill (tight.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from tongguocr.blocks import cut_blocks
+from tongguocr.blocks.features import measure
+from tongguocr.geometry import Box, expand, height, union, width
+from tongguocr.page import Page
+from tongguocr.tokens.codec import Codec
+from tongguocr.training.recogniser.degradation import draw_wear
+from tongguocr.training.recogniser.recipe import NARROW, Canvas, Recipe
+from tongguocr.training.recogniser.tight import best_canvas, pick_lines, spare_ends
+from tongguocr.training.synth.atlas import Atlas
+from tongguocr.training.synth.circles import CIRCLE
+from tongguocr.training.synth.compose import compose_page, pick_kind
+from tongguocr.training.synth.composition import Composition, cut_out, to_page
+from tongguocr.training.synth.degradation import Wear
+from tongguocr.training.synth.fonts import FontBook
+from tongguocr.training.synth.gpu.degradation import Conditions, stack
+from tongguocr.training.synth.gpu.pack import Batch, pack
+from tongguocr.training.synth.real_blocks import LineBlock, Setting, Shelf, for_real_ink, pack_lines
+from tongguocr.training.synth.real_ink import Lines
+from tongguocr.training.synth.text import TextSource
+
+IGNORED = -100
+"""The target of a place whose character has no token of its own."""
+
+NO_PLACE = -1
+"""The place of a token that reads nothing."""
+
+
+MARGIN = 0.45
+"""What the picture of a block has around its lines, in characters: the median of the frozen benchmark."""
+CIRCLES = 0.04
+"""Share of the characters of a page with section circles that are circles."""
+THICKEST = 0.016
+"""How far real ink may run, in em."""
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """What a batch of blocks says, and which of its characters each token reads."""
+
+    tokens: Tensor
+    """blocks x length: each target with eos, then padding."""
+    characters: Tensor
+    """n: the token of every character of the batch, in the order of its places."""
+    places: Tensor
+    """blocks x length: which of these characters each token of the target reads; a transition points at the
+    first of the line it leads to, eos and padding at none (-1)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work(Targets):
+    """One batch as a worker hands it over."""
+
+    canvas: Canvas
+    batch: Batch
+    conditions: Conditions
+    seed: int
+
+
+def stack_targets(
+    targets: Sequence[Sequence[int]],
+    places: Sequence[Sequence[int]],
+    characters: Sequence[Sequence[int]],
+    pad: int,
+) -> Targets:
+    """Rows of blocks -> one batch; each block's places count its own characters."""
+    shape = len(targets), max(map(len, targets))
+    tokens, read = (torch.full(shape, fill, dtype=torch.int32) for fill in (pad, NO_PLACE))
+    first = 0
+    for row, (target, numbers) in enumerate(zip(targets, places, strict=True)):
+        tokens[row, : len(target)] = torch.tensor(target, dtype=torch.int32)
+        read[row, : len(numbers)] = torch.tensor(numbers, dtype=torch.int32) + first
+        first += len(characters[row])
+    together = torch.tensor([char for row in characters for char in row], dtype=torch.int32)
+    return Targets(tokens, together, read)
+
+
+@dataclass
+class BlockMaker:
+    """Draws blocks for one worker; the same seed gives the same blocks."""
+
+    text: TextSource
+    fonts: FontBook
+    atlas: Atlas
+    codec: Codec
+    seed: int
+    recipe: Recipe = field(default_factory=Recipe)
+    held_out: bool = False
+    lines: Lines | None = None
+    frequencies: NDArray[np.float64] | None = None
+    """Of the codec's characters, for text by flattened frequency."""
+    level: Callable[[], float] = lambda: 1.0
+    """How hard blocks may be: at 0 a column or two of drawn text, at 1 everything."""
+    narrow: tuple[Canvas, ...] = NARROW
+
+    def __post_init__(self) -> None:
+        self.rng = np.random.default_rng(self.seed)
+        self.token = {char: self.codec.encode(char)[0] for char in self.codec.characters}
+        drawable = self.fonts.drawable(None if self.held_out else False)
+        self.characters = [char for char in self.codec.characters if char in drawable]
+        if self.frequencies is not None:
+            keep = [char in drawable for char in self.codec.characters]
+            flat = np.sqrt(self.frequencies[keep])
+            self.cumulative = np.cumsum(flat / flat.sum())
+        self.waiting: dict[Canvas, list[Composition]] = {}
+        recipe = self.recipe
+        self.shelf: Shelf | None = None
+        if self.lines is not None:
+            setting = Setting(
+                scale=recipe.enlarged,
+                evened=recipe.evened,
+                patchwork=recipe.patchwork,
+                tight=recipe.tight_lines,
+            )
+            self.shelf = Shelf(self.lines, setting)
+
+    def batches(self) -> Iterator[Work]:
+        """Work without end."""
+        while True:
+            if self.lines is not None and self.rng.random() < self.recipe.real * self.level():
+                yield self._real_batch()
+            else:
+                yield self._drawn_batch()
+
+    def _drawn_batch(self) -> Work:
+        while True:
+            for canvas, block in self._blocks_of_a_page():
+                waiting = self.waiting.setdefault(canvas, [])
+                waiting.append(block)
+                if len(waiting) == canvas.blocks:
+                    self.waiting[canvas] = []
+                    wears = self._wears(canvas, self.recipe.coarse)
+                    return self._work(canvas, waiting, pack(waiting, self.atlas.cells), wears)
+
+    def _real_batch(self) -> Work:
+        assert self.shelf is not None
+        # Where nothing is asked for nothing is drawn: blocks for validation must not change.
+        tight = bool(self.recipe.tight_lines and self.rng.random() < self.recipe.tight_lines)
+        canvases = self.narrow if tight else self.recipe.canvases
+        canvas = canvases[int(self.rng.integers(len(canvases)))]
+        shelf = self.shelf.resized(canvas.height, canvas.width, float(tight))
+        blocks: list[LineBlock] = []
+        while len(blocks) < canvas.blocks:
+            block = shelf.compose(self.rng)
+            if 0 < len(block.composition) < self.recipe.longest * 0.85:
+                blocks.append(block)
+        thickest = THICKEST * self.recipe.shaping
+        wears = [for_real_ink(wear, thickest) for wear in self._wears(canvas, coarse=0.0)]
+        return self._work(canvas, [b.composition for b in blocks], pack_lines(blocks), wears)
+
+    def _wears(self, canvas: Canvas, coarse: float) -> list[Wear]:
+        recipe = self.recipe
+        wears = [draw_wear(self.rng, recipe.severity, recipe.holed, coarse) for _ in range(canvas.blocks)]
+        return [spare_ends(wear, canvas) for wear in wears] if canvas in self.narrow else wears
+
+    def _work(
+        self, canvas: Canvas, blocks: Sequence[Composition], batch: Batch, wears: Sequence[Wear]
+    ) -> Work:
+        seed = int(self.rng.integers(1 << 31))
+        said = stack_targets(
+            [self._target(block) for block in blocks],
+            [read_places(block, self.codec) for block in blocks],
+            [[self.token.get(char, IGNORED) for char in block.text] for block in blocks],
+            self.codec.pad,
+        )
+        conditions = stack(wears, batch.em, canvas.height, canvas.width, seed)
+        return Work(said.tokens, said.characters, said.places, canvas, batch, conditions, seed)
+
+    def _target(self, block: Composition) -> list[int]:
+        """The text with its transitions, which measure the block as a crop shows it, not the whole canvas."""
+        lines = to_page(block).lines
+        around = MARGIN * float(np.median(block.boxes[:, 3] - block.boxes[:, 1]))
+        region = expand(union(line.box for line in lines), around)
+        return [*self.codec.encode_lines(lines, width(region), height(region)), self.codec.eos]
+
+    def _source(self) -> TextSource:
+        """Running text mostly; else characters by flattened or by equal frequency."""
+        kind = self.rng.random()
+        if kind < self.recipe.random_text and self.frequencies is not None:
+            picked = np.searchsorted(self.cumulative, self.rng.random(600))
+        elif kind < self.recipe.random_text + self.recipe.uniform_text:
+            picked = self.rng.integers(len(self.characters), size=600)
+        else:
+            return self.text
+        return TextSource((), "".join(self.characters[min(int(k), len(self.characters) - 1)] for k in picked))
+
+    def _blocks_of_a_page(self) -> Iterator[tuple[Canvas, Composition]]:
+        seed = int(self.rng.integers(1 << 31))
+        composition = compose_page(pick_kind(self.rng), self._source(), self.fonts, seed, self.held_out)
+        if not composition.lines:
+            return
+        if self.recipe.circled and self.rng.random() < self.recipe.circled:
+            composition = self._circled(composition)
+        page = to_page(composition)
+        for lines in self._choose(page):
+            tight = self.recipe.tight and self.rng.random() < self.recipe.tight
+            placed = self._place_tightly(composition, lines) if tight else None
+            if (placed := placed or self._place(composition, page, lines)) is not None:
+                yield placed
+
+    def _circled(self, composition: Composition) -> Composition:
+        """Section circles in place of some characters, where the face has one."""
+        drawn = self.atlas.cells(composition.faces, [CIRCLE] * len(composition)) >= 0
+        chosen = drawn & (self.rng.random(len(composition)) < CIRCLES)
+        text = (CIRCLE if is_one else char for char, is_one in zip(composition.text, chosen, strict=True))
+        return replace(composition, text=tuple(text))
+
+    def _choose(self, page: Page) -> list[range]:
+        """Which lines make blocks: the builder's blocks, or runs of columns that keep to their region."""
+        level = self.level()
+        if self.rng.random() < self.recipe.built * level:
+            return [range(block.start, block.stop) for block in cut_blocks(page)]
+        cues = measure(page)
+        chosen, start = [], 0
+        widest = max(round(level * self.recipe.most_columns), 2)
+        while start < len(page.lines):
+            most = int(self.rng.integers(1, widest + 1))
+            stop = start + 1
+            while stop < len(page.lines) and cues.column[stop] - cues.column[start] < most:
+                if cues.overlap[stop] < 0.2 or cues.gap[stop] > 0.1:
+                    break
+                stop += 1
+            chosen.append(range(start, stop))
+            start = stop
+        return chosen
+
+    def _place(self, composition: Composition, page: Page, lines: range) -> tuple[Canvas, Composition] | None:
+        """The block on the smallest canvas that holds it at the size asked for; None if there is no such."""
+        while len(lines):
+            glyphs = slice(composition.lines[lines[0]].start, composition.lines[lines[-1]].stop)
+            heights = composition.boxes[glyphs, 3] - composition.boxes[glyphs, 1]
+            own = float(np.median(heights))
+            box = expand(union(page.lines[k].box for k in lines), own * self.rng.uniform(0.15, 0.6))
+            factor = self._wanted_size() / own
+            too_long = glyphs.stop - glyphs.start + len(lines) > self.recipe.longest
+            if not too_long and (canvas := self._canvas(box, factor, own)) is not None:
+                factor = min(factor, canvas.width / width(box), canvas.height / height(box))
+                view = self._view(box, canvas.width / factor, canvas.height / factor)
+                return canvas, cut_out(composition, view, lines, canvas.width, canvas.height)
+            lines = lines[: len(lines) // 2]
+        return None
+
+    def _place_tightly(self, composition: Composition, lines: range) -> tuple[Canvas, Composition] | None:
+        """Part of one of these lines, or a few of them, on the narrow canvas that they fill best."""
+        composition, lines = pick_lines(composition, lines, self.rng)
+        glyphs = slice(composition.lines[lines[0]].start, composition.lines[lines[-1]].stop)
+        boxes = composition.boxes[glyphs]
+        own = float(np.median(boxes[:, 3] - boxes[:, 1]))
+        (left, top), (right, bottom) = boxes[:, :2].min(axis=0).tolist(), boxes[:, 2:].max(axis=0).tolist()
+        box = expand((left, top, right, bottom), own * self.rng.uniform(0.0, 0.1))
+        sizes = (self.recipe.small[0], 1.2 * self.recipe.size[1])
+        canvas = best_canvas(self.narrow, box, own, sizes)
+        if canvas is None:
+            return None
+        factor = min(canvas.width / width(box), canvas.height / height(box))
+        view = self._view(box, canvas.width / factor, canvas.height / factor)
+        return canvas, cut_out(composition, view, lines, canvas.width, canvas.height)
+
+    def _wanted_size(self) -> float:
+        small = self.rng.random() < self.recipe.small_share
+        return float(self.rng.uniform(*(self.recipe.small if small else self.recipe.size)))
+
+    def _canvas(self, box: Box, factor: float, own: float) -> Canvas | None:
+        """The smallest that fits; or, if the block is a little too large for all, the roomiest."""
+        by_area = sorted(self.recipe.canvases, key=lambda c: c.height * c.width)
+        for canvas in by_area:
+            if width(box) * factor <= canvas.width and height(box) * factor <= canvas.height:
+                return canvas
+        largest = max(by_area, key=lambda c: min(c.width / width(box), c.height / height(box)))
+        fit = min(largest.width / width(box), largest.height / height(box))
+        return largest if fit * own >= self.recipe.small[0] else None
+
+    def _view(self, box: Box, view_width: float, view_height: float) -> Box:
+        """A window of this size around the box, the box anywhere inside it."""
+        x = box[0] - self.rng.random() * max(view_width - width(box), 0.0)
+        y = box[1] - self.rng.random() * max(view_height - height(box), 0.0)
+        return (x, y, x + view_width, y + view_height)
+
+
+def read_places(block: Composition, codec: Codec) -> list[int]:
+    """For each token of a block's target but eos, the number of the character that it reads or leads to."""
+    places: list[int] = []
+    for number, line in enumerate(block.lines):
+        places += [line.start] * (number > 0)
+        for at in range(line.start, line.stop):
+            places += [at] * len(codec.encode(block.text[at]))
+    return places

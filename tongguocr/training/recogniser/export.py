@@ -1,0 +1,286 @@
+"""A trained `Recogniser` -> the folder of ONNX files that `tongguocr.engines.tongguocr` reads without torch.
+
+Two graphs. `encoder.onnx` takes one image of any size and gives what the decoder sees of it: each layer's
+keys and values, the pointer's keys and what it reads. `decoder.onnx` takes one token and its place a block,
+for a batch of blocks, with the keys and values of the tokens before; it gives the next token's candidates
+and, for every place, how surely the pointer points there. Blocks with fewer places are padded and
+masked. Keys come transposed, so that no step has to turn them. `codec.json` is the token table, and
+`manifest.json` names every file with its SHA-256 and size. Each graph notes where it keeps the network's
+parameters (stored.py), so that `restore.py` can make the network from the folder again.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import logging
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from types import MethodType
+from typing import Any, cast
+
+import onnx
+import torch
+from torch import Tensor, nn
+
+from tongguocr.errors import InputError
+from tongguocr.files import make_folder, write_bytes
+from tongguocr.tokens.codec import Codec
+from tongguocr.training.recogniser.model import (
+    POINTER,
+    STRIDE,
+    Attention,
+    DecoderLayer,
+    EncoderLayer,
+    Recogniser,
+    line_rotation,
+    rotate,
+)
+from tongguocr.training.recogniser.quantise import quantise
+from tongguocr.training.recogniser.stored import find_parameters, missing, write_note
+from tongguocr.weights import CODEC, DECODER, ENCODER, FORMAT, MANIFEST, VERSION, sha256
+
+OPSET = 18
+CANDIDATES = 5
+"""How many readings of a step come out with their probabilities, the chosen one included."""
+
+
+class Looking(nn.Module):
+    """The encoder's graph."""
+
+    def __init__(self, model: Recogniser) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, image: Tensor) -> tuple[Tensor, ...]:
+        """1 x 1 x height x width -> what Seen holds: read features, then keys, then values."""
+        seen = self.model.look(self.model.encode(image))
+        keys = [key.transpose(2, 3) for key, _ in seen.layers]
+        return seen.dense, seen.pointer.transpose(1, 2), *keys, *(value for _, value in seen.layers)
+
+
+class Writing(nn.Module):
+    """The decoder's graph: one step for a batch of blocks."""
+
+    def __init__(self, model: Recogniser) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(
+        self,
+        tokens: Tensor,
+        place: Tensor,
+        mask: Tensor,
+        dense: Tensor,
+        pointer: Tensor,
+        keys: list[Tensor],
+        values: list[Tensor],
+        past_keys: list[Tensor],
+        past_values: list[Tensor],
+    ) -> tuple[Tensor, ...]:
+        """One token a block; `mask` (batch x places) is 0 on places of the block, very low on padding."""
+        size, model = self.model.size, self.model
+        at = torch.full((1,), past_keys[0].shape[3], dtype=torch.int64)
+        rotation = line_rotation(at, size.width // size.heads)
+        x, pointed = model.embed(tokens, place)[:, None], mask
+        all_keys, all_values = [], []
+        for number, module in enumerate(model.decoder):
+            layer = cast(DecoderLayer, module)
+            inner = layer.before_self(x)
+            key, value = layer.own.keys_values(inner)
+            all_keys.append(torch.cat([past_keys[number], rotate(key, rotation).transpose(2, 3)], 3))
+            all_values.append(torch.cat([past_values[number], value], 2))
+            query = rotate(layer.own.queries(inner), rotation)
+            x = x + _mix(layer.own, query, all_keys[-1], all_values[-1], None)
+            query = layer.cross.queries(layer.before_cross(x))
+            x = x + _mix(layer.cross, query, keys[number], values[number], mask[:, None, None])
+            x = x + layer.feed(layer.before_feed(x))
+            if number == model.points_after:
+                scores = model.pointer(x, pointer.transpose(1, 2))
+                pointed = (scores + mask[:, None]).softmax(-1)
+                x = x + pointed @ dense
+        scores = model.score(model.after_decoder(x[:, 0]))
+        best = scores.softmax(-1).topk(min(CANDIDATES, size.tokens))
+        return scores, best.values, best.indices, pointed[:, 0], *all_keys, *all_values
+
+
+def _mix(attention: Attention, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:
+    """Attention written out, for keys that come transposed."""
+    scores = query @ keys * (query.shape[-1] ** -0.5)
+    weights = (scores if mask is None else scores + mask).softmax(-1)
+    return attention.out((weights @ values).transpose(1, 2).flatten(2))
+
+
+@contextmanager
+def _fused_attention(model: Recogniser) -> Iterator[None]:
+    """While the encoder is traced, its attention is ONNX Runtime's own operator.
+
+    Written out, the weights of all pairs of places of a 1,024-px block would take 1.9 GB; fused, 0.4.
+    """
+    modules = [cast(EncoderLayer, layer).attention for layer in model.encoder]
+    for attention in modules:
+        attention.attend = MethodType(_attend_fused, attention)  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        for attention in modules:
+            del attention.attend
+
+
+def _attend_fused(self: Attention, q: Tensor, k: Tensor, v: Tensor, causal: bool = False) -> Tensor:
+    # With keys and values as batch x heads x places x head it would take a slower path.
+    flat = [part.transpose(1, 2).flatten(2) for part in (q, k, v)]
+    mixed = torch.onnx.ops.symbolic(
+        "com.microsoft::MultiHeadAttention",
+        flat,
+        {"num_heads": self.heads},
+        dtype=q.dtype,
+        shape=flat[0].shape,
+        version=1,
+    )
+    return self.out(mixed)
+
+
+def export(model: Recogniser, codec: Codec, folder: Path, quantised: bool = True) -> None:
+    """Write the files into a folder, which is made if need be; fp32 without `quantised`."""
+    write_weights(export_graphs(model), model, codec, folder, quantised)
+
+
+def export_graphs(model: Recogniser) -> dict[str, onnx.ModelProto]:
+    """The fp32 graphs under their files' names; the model itself may be on any device and stays there."""
+    model = copy.deepcopy(model).cpu().float().eval()
+    graphs = {ENCODER: export_encoder(model), DECODER: export_decoder(model)}
+    parameters = {name: value.numpy() for name, value in model.state_dict().items()}
+    notes = {name: find_parameters(graph.graph, parameters) for name, graph in graphs.items()}
+    if lost := missing(parameters, notes.values()):
+        raise RuntimeError(f"the graphs do not hold {', '.join(lost)} as it was")
+    for name, graph in graphs.items():
+        write_note(graph, notes[name])
+    return graphs
+
+
+def write_weights(
+    graphs: dict[str, onnx.ModelProto], model: Recogniser, codec: Codec, folder: Path, quantised: bool
+) -> None:
+    """The folder of a model's graphs, as they are or quantised."""
+    if len(codec) != model.size.tokens:
+        raise InputError(f"{folder}: the model has {model.size.tokens} tokens and its codec {len(codec)}.")
+    make_folder(folder)
+    for name, graph in graphs.items():
+        graph = quantise(graph) if quantised else graph
+        onnx.checker.check_model(graph)
+        write_bytes(graph.SerializeToString(), folder / name)
+    codec.save(folder / CODEC)
+    _write_manifest(model, folder, quantised)
+
+
+def _write_manifest(model: Recogniser, folder: Path, quantised: bool) -> None:
+    files = {
+        name: {"sha256": sha256(folder / name), "bytes": (folder / name).stat().st_size}
+        for name in (ENCODER, DECODER, CODEC)
+    }
+    manifest = {
+        "format": FORMAT,
+        "version": VERSION,
+        "stride": STRIDE,
+        "quantised": quantised,
+        "size": asdict(model.size),
+        "files": files,
+    }
+    write_bytes((json.dumps(manifest, indent=2) + "\n").encode(), folder / MANIFEST)
+
+
+def export_encoder(model: Recogniser) -> onnx.ModelProto:
+    rows, columns = (STRIDE * torch.export.Dim(name, min=2, max=4096) for name in ("rows", "columns"))
+    layers = range(model.size.decoder_layers)
+    outputs = ["dense", "pointer", *(f"{part}_{n}" for part in ("keys", "values") for n in layers)]
+    image = torch.zeros(1, 1, 4 * STRIDE, 6 * STRIDE)
+    with _fused_attention(model):
+        return to_graph(Looking(model), (image,), {"image": {2: rows, 3: columns}}, ["image"], outputs)
+
+
+def export_decoder(model: Recogniser) -> onnx.ModelProto:
+    size = model.size
+    batch, places, past, head = 3, 5, 4, size.width // size.heads
+    layers = range(size.decoder_layers)
+    shapes = {
+        "keys": (batch, size.heads, head, places),
+        "values": (batch, size.heads, places, head),
+        "past_keys": (batch, size.heads, head, past),
+        "past_values": (batch, size.heads, past, head),
+    }
+    example = (
+        torch.zeros(batch, dtype=torch.int64),
+        torch.zeros(batch, 2),
+        torch.zeros(batch, places),
+        torch.zeros(batch, places, size.width),
+        torch.zeros(batch, POINTER, places),
+        *([torch.zeros(shape) for _ in layers] for shape in shapes.values()),
+    )
+    dims = {name: torch.export.Dim(name) for name in ("batch", "places", "past")}
+    along = {
+        "keys": (3, "places"),
+        "values": (2, "places"),
+        "past_keys": (3, "past"),
+        "past_values": (2, "past"),
+    }
+    dynamic: dict[str, Any] = {
+        "tokens": {0: dims["batch"]},
+        "place": {0: dims["batch"]},
+        "mask": {0: dims["batch"], 1: dims["places"]},
+        "dense": {0: dims["batch"], 1: dims["places"]},
+        "pointer": {0: dims["batch"], 2: dims["places"]},
+    }
+    for name, (axis, dim) in along.items():
+        dynamic[name] = [{0: dims["batch"], axis: dims[dim]} for _ in layers]
+    inputs = ["tokens", "place", "mask", "dense", "pointer"]
+    inputs += [f"{name}_{n}" for name in along for n in layers]
+    outputs = ["scores", "probabilities", "candidates", "pointed"]
+    outputs += [f"{name}_{n}" for name in ("new_keys", "new_values") for n in layers]
+    return to_graph(Writing(model), example, dynamic, inputs, outputs)
+
+
+def to_graph(
+    module: nn.Module, example: tuple[Any, ...], dynamic: Any, inputs: list[str], outputs: list[str]
+) -> onnx.ModelProto:
+    """One module as an ONNX graph, weights inside."""
+    with tempfile.TemporaryDirectory() as folder, _quietly():
+        program = torch.onnx.export(
+            module.eval(),
+            example,
+            dynamo=True,
+            opset_version=OPSET,
+            input_names=inputs,
+            output_names=outputs,
+            dynamic_shapes=dynamic,
+            verbose=False,
+        )
+        if program is None:
+            raise RuntimeError("torch.onnx.export gave no program")
+        path = Path(folder) / "graph.onnx"
+        program.save(str(path))
+        graph = onnx.load(str(path))
+    # The exporter notes source lines of the machine it ran on; they are nobody's business and 100 kB.
+    for node in graph.graph.node:
+        node.ClearField("metadata_props")
+        node.ClearField("doc_string")
+    graph.graph.ClearField("value_info")
+    return graph
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """The exporter warns of its own deprecated calls and of operators of libraries that are not there."""
+    logger = logging.getLogger("torch.onnx")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(level)

@@ -1,0 +1,103 @@
+"""Everything a training run reads, in one folder: fonts, text, counts and line images in, files out.
+
+The folder holds atlas.npz (with its parts), codec.json, counts.tsv, text.txt or text.txt.xz, and, where line
+images are given, lines.npz and held_out.npz, the pages that training must not see; and char_pages.npz, real
+pages with character boxes, for the detector; their lines join those to train on. It can be carried to a
+machine that has no fonts. The codec's characters are mined as `tongguocr vocab` mines them.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from tongguocr.characters import is_ideograph
+from tongguocr.errors import InputError
+from tongguocr.files import make_folder, write_bytes
+from tongguocr.tokens.codec import make_codec
+from tongguocr.tokens.vocabulary import mine
+from tongguocr.training.detector.real_pages import FILE, RealPage, is_held_out, read_char_pages, save_pages
+from tongguocr.training.recogniser.char_lines import lines_of_page
+from tongguocr.training.synth.atlas import build_atlas, save_atlas
+from tongguocr.training.synth.circles import CIRCLE
+from tongguocr.training.synth.fonts import load_fonts
+from tongguocr.training.synth.patchwork import known_runs
+from tongguocr.training.synth.real_ink import (
+    LineImage,
+    Lines,
+    gather,
+    is_history,
+    read_lines,
+    save_lines,
+    split,
+)
+from tongguocr.training.synth.text import COLUMN_MARKS, load_text
+
+
+def gather_data(
+    out: Path,
+    fonts: Path,
+    text: Path,
+    counts: Path,
+    lines: Path | None = None,
+    min_count: int = 20,
+    char_pages: Path | None = None,
+) -> list[str]:
+    """Fill the folder; returns what to tell the user, one sentence each."""
+    load_text(text)
+    found = {char: count for char, count in mine([counts]).items() if count >= min_count}
+    if not found:
+        raise InputError(f"{counts}: no character occurs {min_count} times.")
+    make_folder(out)
+    found = {**dict.fromkeys(COLUMN_MARKS, min_count), **found}
+    chars = sorted(found, key=lambda char: (-found[char], char))
+    make_codec(chars).save(out / "codec.json")
+    write_bytes("".join(f"{char}\t{found[char]}\n" for char in chars).encode(), out / "counts.tsv")
+    shutil.copyfile(text, out / ("text.txt.xz" if text.suffix == ".xz" else "text.txt"))
+    book = load_fonts(fonts)
+    save_atlas(build_atlas(book, chars), out / "atlas.npz")
+    missing = book.missing(chars)
+    drawn = f"{len(missing)} cannot be drawn: {''.join(missing[:40])}"
+    said = [f"{len(chars)} characters, {len(book.faces)} faces; {drawn}"]
+    pages = read_char_pages(char_pages) if char_pages is not None else []
+    if char_pages is not None:
+        said.append(_keep_char_pages(pages, out))
+    if lines is not None or pages:
+        said.append(_gather_lines(lines, pages, out, frozenset(chars)))
+    return said
+
+
+def _gather_lines(table: Path | None, pages: list[RealPage], out: Path, chars: frozenset[str]) -> str:
+    """Line images; of verse in Nôm, told by the book, only what Chinese has too, and to train on alone."""
+    train, test = list[LineImage](), list[LineImage]()
+    for line in read_lines(table) if table is not None else ():
+        if split(line.name) == "train":
+            train += known_runs(line, _is_known if is_history(line.name) else chars.__contains__)
+        elif is_history(line.name):
+            test.append(line)
+    for page in pages:
+        if not is_held_out(page.name):
+            train += lines_of_page(page, chars.__contains__)
+    save_lines(_coarse(gather(train)), out / "lines.npz")
+    if table is not None:
+        save_lines(_coarse(gather(test)), out / "held_out.npz")
+    return f"{len(train)} line images to train on, {len(test)} held out by book page."
+
+
+def _is_known(char: str) -> bool:
+    return char == CIRCLE or is_ideograph(char)
+
+
+def _keep_char_pages(pages: list[RealPage], out: Path) -> str:
+    """Real pages, held-out ones among them: their names tell which."""
+    save_pages(pages, out / FILE)
+    held_out = sum(is_held_out(page.name) for page in pages)
+    return f"{len(pages) - held_out} real pages to train the detector on, {held_out} held out."
+
+
+def _coarse(lines: Lines) -> Lines:
+    """Ink in sixteen levels: more than such scans have, and the file shrinks by a third."""
+    return replace(lines, ink=((lines.ink.astype(np.uint16) + 8) // 17 * 17).astype(np.uint8))

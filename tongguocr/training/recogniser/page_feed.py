@@ -1,0 +1,255 @@
+"""Epochs of labelled pages: pages in, batches of one shape out, the same for the same seed.
+
+An epoch goes through its pages in an order of its own, window by window: the samples of some hundred pages
+are made by worker processes, put beside samples of their shape, and handed out as batches in any order. A
+run that was interrupted goes on at a window's beginning. Of several processes each has its own pages.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tongguocr.errors import InputError
+from tongguocr.tokens.codec import Codec
+from tongguocr.training.recogniser.blocks import Targets, stack_targets
+from tongguocr.training.recogniser.feed import Painted
+from tongguocr.training.recogniser.labelled import Labelled
+from tongguocr.training.recogniser.pages import LeftOut, PageRecipe, Sample, make_samples
+from tongguocr.training.recogniser.validation import Exam
+
+WINDOW = 192
+"""Pages whose samples are mixed: some hundred megabytes."""
+WASTE = 0.15
+"""Filling that a batch may have beyond that of its pictures."""
+
+Made: TypeAlias = tuple[list[Any], LeftOut]
+One = TypeVar("One")
+"""A sample."""
+Asked = TypeVar("Asked", covariant=True)
+"""What a validation asks."""
+
+
+class Maker(Protocol[One, Asked]):
+    """What makes a network's samples of labelled pages; each worker process has one."""
+
+    @property
+    def pages(self) -> Labelled: ...
+    @property
+    def recipe(self) -> PageRecipe: ...
+    @property
+    def seed(self) -> int: ...
+
+    def make(self, name: str, number: int, epoch: int) -> Made:
+        """The samples of one page to train on (`train`) or to validate."""
+
+    def batches(self, samples: Sequence[One], dice: np.random.Generator | None) -> list[list[One]]:
+        """Which samples go together; in any order, if there are dice."""
+
+    def stack(self, samples: Sequence[One]) -> Any:
+        """One batch, whose `to` gives what a lesson studies."""
+
+    def exam(self, samples: Sequence[One], device: torch.device) -> Asked: ...
+
+
+@dataclass(frozen=True, slots=True)
+class PageBatch:
+    """Samples as tensors."""
+
+    said: Targets
+    images: Tensor
+    """n x 1 x height x width, bytes."""
+    points: Tensor
+    of_block: Tensor
+
+    def to(self, device: torch.device) -> tuple[Targets, Painted]:
+        """What `losses` takes."""
+        tokens, characters, places = (
+            part.to(device).long() for part in (self.said.tokens, self.said.characters, self.said.places)
+        )
+        images, points, of_block = (t.to(device) for t in (self.images, self.points, self.of_block))
+        return Targets(tokens, characters, places), (images.float() / 255, points, of_block)
+
+
+class Drawn(NamedTuple):
+    """A batch, its window, and how much of the epoch is done with it."""
+
+    batch: Any
+    window: int
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class PageMaker:
+    """Everything that makes samples; each worker process has one."""
+
+    pages: Labelled
+    recipe: PageRecipe
+    codec: Codec
+    seed: int
+
+    def train(self, number: int, epoch: int) -> Made:
+        dice = np.random.default_rng([self.seed, epoch, number]) if self.recipe.augment else None
+        return make_samples(self.pages.train[number], self.recipe, self.codec, dice)
+
+    def validation(self, number: int, _: int) -> Made:
+        return make_samples(self.pages.validation[number], self.recipe, self.codec, None)
+
+    def make(self, name: str, number: int, epoch: int) -> Made:
+        return (self.train if name == "train" else self.validation)(number, epoch)
+
+    def batches(self, samples: Sequence[Sample], dice: np.random.Generator | None) -> list[list[Sample]]:
+        return make_batches(samples, self.recipe.batch_pixels, dice)
+
+    def stack(self, samples: Sequence[Sample]) -> PageBatch:
+        return stack_samples(samples, self.codec)
+
+    def exam(self, samples: Sequence[Sample], device: torch.device) -> Exam:
+        images = self.stack(samples).images.to(device)
+        return Exam(images, [list(sample.tokens[:-1]) for sample in samples])
+
+
+_maker: Maker[Any, Any] | None = None
+
+
+def _begin(maker: Maker[Any, Any]) -> None:
+    global _maker
+    _maker = maker
+    torch.set_num_threads(1)
+
+
+def _make(job: tuple[str, int, int]) -> Made:
+    assert _maker is not None
+    return _maker.make(*job)
+
+
+class PageFeed(Generic[One, Asked]):
+    """Batches of labelled pages, for one of `count` processes; without workers, made as they are asked for.
+
+    Workers are forked, which a process that has touched a GPU must not be: make the feed first.
+    """
+
+    def __init__(self, maker: Maker[One, Asked], workers: int, number: int = 0, count: int = 1) -> None:
+        if len(maker.pages.train) < count:
+            raise InputError(
+                f"There are {len(maker.pages.train)} pages to train on, too few for {count} processes."
+            )
+        self.maker, self.number, self.count, self.workers = maker, number, count, workers
+        self.left_out: LeftOut = Counter()
+        self.samples = 0
+        self.pool: ProcessPoolExecutor | None = None
+        if workers:
+            context = multiprocessing.get_context("fork")
+            self.pool = ProcessPoolExecutor(workers, context, _begin, (maker,))
+            self.pool.submit(int).result()
+
+    def epoch(self, epoch: int, first: int = 0) -> Iterator[Drawn]:
+        """One time through the pages, beginning with this window."""
+        dice = np.random.default_rng([self.maker.seed, epoch])
+        order = dice.permutation(len(self.maker.pages.train))[self.number :: self.count].tolist()
+        windows = [order[k : k + WINDOW] for k in range(0, len(order), WINDOW)]
+        made = self._made(("train", page, epoch) for window in windows[first:] for page in window)
+        for number, window in enumerate(windows[first:], start=first):
+            samples = [sample for _ in window for sample in next(made)]
+            mixed = np.random.default_rng([self.maker.seed, epoch, number])
+            batches = self.maker.batches(samples, mixed)
+            for k, batch in enumerate(batches, start=1):
+                share = (number + k / len(batches)) / len(windows)
+                yield Drawn(self.maker.stack(batch), number, share)
+
+    def exams(self, device: torch.device) -> tuple[Asked, ...]:
+        """The validation pages, as the judge wants them."""
+        pages, most = self.maker.pages.validation, self.maker.recipe.judge_pages
+        numbers = np.linspace(0, len(pages) - 1, min(len(pages), most)).round().astype(int).tolist()
+        before = self.left_out.copy()
+        jobs = (("validation", number, 0) for number in numbers)
+        samples = [sample for made in self._made(jobs) for sample in made]
+        if not samples:
+            reasons = tell(self.left_out - before)
+            raise InputError(f"{pages[0].image}: no validation page gives a sample: {reasons}.")
+        self.left_out, self.samples = before, 0
+        return tuple(self.maker.exam(batch, device) for batch in self.maker.batches(samples, None))
+
+    def _made(self, jobs: Iterable[tuple[str, int, int]]) -> Iterator[list[One]]:
+        """Each job's samples, in the order of the jobs, whoever made them."""
+        for samples, left_out in self._results(jobs):
+            self.left_out += left_out
+            self.samples += len(samples)
+            yield samples
+
+    def _results(self, jobs: Iterable[tuple[str, int, int]]) -> Iterator[Made]:
+        if self.pool is None:
+            yield from (self.maker.make(*job) for job in jobs)
+            return
+        waiting: deque[Future[Made]] = deque()
+        for job in jobs:
+            waiting.append(self.pool.submit(_make, job))
+            # So many jobs ahead keep the workers busy, and memory in bounds.
+            if len(waiting) > 4 * self.workers:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+    def stop(self) -> None:
+        if self.pool is not None:
+            self.pool.shutdown(cancel_futures=True)
+
+
+def make_batches(
+    samples: Sequence[Sample], pixels: int, dice: np.random.Generator | None
+) -> list[list[Sample]]:
+    """Samples of one shape, or nearly so, together; the batches in any order, if there are dice."""
+    return fill_batches(samples, lambda s: s.picture.shape, lambda batch, s: _fits(batch, s, pixels), dice)
+
+
+def fill_batches(
+    samples: Sequence[One],
+    size: Callable[[One], Any],
+    fits: Callable[[Sequence[One], One], bool],
+    dice: np.random.Generator | None,
+) -> list[list[One]]:
+    """Samples of any kind in batches: by their size, each into the last batch as long as it fits there."""
+    mixed = dice.permutation(len(samples)).tolist() if dice is not None else range(len(samples))
+    batches: list[list[One]] = []
+    for sample in sorted((samples[k] for k in mixed), key=size):
+        if not batches or not fits(batches[-1], sample):
+            batches.append([])
+        batches[-1].append(sample)
+    if dice is not None:
+        dice.shuffle(batches)
+    return batches
+
+
+def _fits(batch: Sequence[Sample], sample: Sample, pixels: int) -> bool:
+    together = [*batch, sample]
+    high, wide = (max(s.picture.shape[axis] for s in together) for axis in (0, 1))
+    area = high * wide * len(together)
+    return area <= pixels and area <= (1 + WASTE) * sum(s.picture.size for s in together)
+
+
+def stack_samples(samples: Sequence[Sample], codec: Codec) -> PageBatch:
+    """One tensor of pictures, filled up with their own paper, and their targets."""
+    high, wide = (max(s.picture.shape[axis] for s in samples) for axis in (0, 1))
+    images = np.empty((len(samples), 1, high, wide), np.uint8)
+    for image, sample in zip(images[:, 0], samples, strict=True):
+        image[:] = sample.paper
+        image[: sample.picture.shape[0], : sample.picture.shape[1]] = sample.picture
+    said = stack_targets(
+        [s.tokens for s in samples], [s.places for s in samples], [s.characters for s in samples], codec.pad
+    )
+    of_block = np.repeat(np.arange(len(samples)), [len(s.characters) for s in samples])
+    points = np.concatenate([sample.points for sample in samples])
+    return PageBatch(said, torch.from_numpy(images), torch.from_numpy(points), torch.from_numpy(of_block))
+
+
+def tell(left_out: LeftOut) -> str:
+    """What was left out, as part of a sentence."""
+    return ", ".join(f"{count} {reason}" for reason, count in left_out.most_common()) or "nothing left out"

@@ -1,0 +1,152 @@
+"""Validation: blocks that training never sees, read as a user would have them read, and scored.
+
+In: the held-out faces, documents and real lines. Out: AR and transition accuracy on drawn blocks and AR on
+real ones. The images are painted once, so every validation of a run sees the same.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from tongguocr.alignment import MATCH, align
+from tongguocr.tokens.codec import Codec
+from tongguocr.tokens.transitions import TRANSITIONS
+from tongguocr.training.recogniser.blocks import BlockMaker, Work
+from tongguocr.training.recogniser.feed import Data, to_device
+from tongguocr.training.recogniser.model import NOWHERE, STRIDE, Cache, Recogniser, find_peak
+from tongguocr.training.recogniser.recipe import Recipe
+from tongguocr.training.synth.gpu import GlyphAtlas, render_batch
+from tongguocr.training.synth.gpu.lines import LineStore
+
+BLOCKS = 32
+"""Blocks of each canvas."""
+SURPLUS = 16
+"""Tokens beyond the longest target of an exam, before a model that does not end is stopped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exam:
+    """Images of one canvas and what they say."""
+
+    images: Tensor
+    tokens: list[list[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    codec: Codec
+    drawn: tuple[Exam, ...]
+    real: tuple[Exam, ...]
+
+    @staticmethod
+    def prepare(data: Data, recipe: Recipe, atlas: GlyphAtlas, device: torch.device) -> Judge:
+        """Paint the exams: one batch of each canvas, drawn and real, without what makes training harder."""
+        recipe = recipe.easy
+        few = tuple(replace(canvas, blocks=min(BLOCKS, canvas.blocks)) for canvas in recipe.canvases)
+        drawn = _exams(
+            data.maker(77, replace(recipe, canvases=few, real=0.0), held_out=True), atlas, None, device
+        )
+        real: tuple[Exam, ...] = ()
+        if data.held_out_lines is not None:
+            store = LineStore.load(data.held_out_lines, device)
+            maker = data.maker(78, replace(recipe, canvases=few, real=1.0), held_out=True)
+            real = _exams(maker, atlas, store, device)
+        return Judge(data.codec, drawn, real)
+
+    def score(self, model: Recogniser) -> dict[str, float]:
+        """Figures of a model as it is now."""
+        model.eval()
+        figures = self.figures(lambda exams: [ids for exam in exams for ids in self._read(model, exam)])
+        model.train()
+        return figures
+
+    def figures(self, read: Callable[[Sequence[Exam]], list[list[int]]]) -> dict[str, float]:
+        """... and of anything else that reads the images of exams, in tokens of the codec."""
+        figures: dict[str, float] = {}
+        for name, exams in (("", self.drawn), ("real ", self.real)):
+            if exams:
+                pairs = list(zip((ids for exam in exams for ids in exam.tokens), read(exams), strict=True))
+                figures[f"{name}AR"] = round(accuracy(self._texts(pairs)), 4)
+                figures[f"{name}transitions"] = round(accuracy(self._transitions(pairs)), 4)
+        return figures
+
+    def _read(self, model: Recogniser, exam: Exam) -> list[list[int]]:
+        half = torch.autocast(exam.images.device.type, torch.bfloat16, enabled=exam.images.is_cuda)
+        # A growing cache would have compiled layers compiled anew again and again.
+        with half, torch.compiler.set_stance("force_eager"):
+            longest = max(map(len, exam.tokens)) + SURPLUS
+            return read_greedily(model, exam.images.float() / 255, self.codec, longest)
+
+    def _texts(self, pairs: Sequence[tuple[list[int], list[int]]]) -> list[tuple[str, str]]:
+        return [(_plain(self.codec, wanted), _plain(self.codec, found)) for wanted, found in pairs]
+
+    def _transitions(self, pairs: Sequence[tuple[list[int], list[int]]]) -> list[tuple[str, str]]:
+        """Transitions as one letter each, so that the same alignment counts them."""
+        return [(_moves(self.codec, wanted), _moves(self.codec, found)) for wanted, found in pairs]
+
+
+def _exams(
+    maker: BlockMaker, atlas: GlyphAtlas, store: LineStore | None, device: torch.device
+) -> tuple[Exam, ...]:
+    exams: dict[tuple[int, int], Exam] = {}
+    for work in maker.batches():
+        key = (work.canvas.height, work.canvas.width)
+        if key not in exams:
+            exams[key] = _exam(to_device(work, device), atlas, store, maker.codec)
+        if len(exams) == len(maker.recipe.canvases):
+            return tuple(exams.values())
+    raise AssertionError("batches never end")
+
+
+@torch.no_grad()
+def _exam(work: Work, atlas: GlyphAtlas, store: LineStore | None, codec: Codec) -> Exam:
+    shown = render_batch(work.batch, atlas, work.conditions, work.seed, store)
+    return Exam(shown.images, [_until_eos(row, codec) for row in work.tokens.tolist()])
+
+
+def _until_eos(ids: list[int], codec: Codec) -> list[int]:
+    return ids[: ids.index(codec.eos)] if codec.eos in ids else ids
+
+
+def _plain(codec: Codec, ids: list[int]) -> str:
+    return "".join(line.text for line in codec.decode(ids))
+
+
+def _moves(codec: Codec, ids: list[int]) -> str:
+    lines = codec.decode(ids)
+    return "".join(chr(ord("A") + TRANSITIONS.index(line.transition)) for line in lines if line.transition)
+
+
+def accuracy(pairs: Sequence[tuple[str, str]]) -> float:
+    """Pooled AR: matches less insertions over all reference characters."""
+    counts: Counter[str] = Counter()
+    for wanted, found in pairs:
+        counts.update(align(wanted, found))
+    wrong = sum(count for step, count in counts.items() if step != MATCH)
+    return 1 - wrong / max(sum(len(wanted) for wanted, _ in pairs), 1)
+
+
+@torch.no_grad()
+def read_greedily(model: Recogniser, images: Tensor, codec: Codec, longest: int) -> list[list[int]]:
+    """The most likely token at every step, all images together, up to eos."""
+    seen = model.look(model.encode(images))
+    tokens = torch.full((len(images), 1), codec.bos, dtype=torch.long, device=images.device)
+    places = torch.full((len(images), 1, 2), NOWHERE, device=images.device)
+    done = torch.zeros(len(images), dtype=torch.bool, device=images.device)
+    written: list[Tensor] = []
+    past: Cache | None = None
+    for step in range(longest):
+        states, pointed, past = model.decode(tokens, places, seen, past)
+        places = find_peak(pointed[:, -1], images.shape[-1] // STRIDE)[:, None]
+        tokens = model.score(states[:, -1:]).argmax(-1)
+        tokens = torch.where(done[:, None], codec.pad, tokens)
+        written.append(tokens)
+        done |= tokens[:, 0] == codec.eos
+        if step % 16 == 15 and bool(done.all()):
+            break
+    return [_until_eos(row, codec) for row in torch.cat(written, 1).tolist()]

@@ -1,0 +1,291 @@
+"""`tongguocr synth`: an order of synthetic pages in, images and ground truth in a folder out.
+
+Page k hangs on the seed and on k alone, so the same order gives the same pages with any number of workers.
+The benchmark is an order with everything fixed: 200 pages in turn over all kinds, set in faces and from
+documents that training never sees, with the same few faces for rare characters everywhere.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field, replace
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tongguocr.characters import is_ideograph
+from tongguocr.errors import InputError
+from tongguocr.files import decode_utf8, read_bytes, write_bytes
+from tongguocr.training.synth.compose import KINDS, compose_page, pick_kind
+from tongguocr.training.synth.composition import Composition, scaled
+from tongguocr.training.synth.export import export_page, prepare, write_lists
+from tongguocr.training.synth.fonts import FontBook, known_faces, load_fonts
+from tongguocr.training.synth.text import TextSource, from_characters, load_text
+
+BENCH_PAGES = 200
+BENCH_SEED = 1911
+SHOWN = 40
+"""So many undrawable characters are printed; the file has them all."""
+SIDES = (64, 10_000)
+"""The least and the most that a page may be high or wide."""
+BENCH_FALLBACKS = ("HanaMinA", "HanaMinB", "TW-Kai", "TW-Kai-ExtB")
+"""What the benchmark draws with where no held-out face has the character."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What pages are wanted, and where."""
+
+    fonts: Path
+    out: Path
+    count: int = 1
+    seed: int = 0
+    kinds: tuple[str, ...] = ()
+    """Only these kinds; without any, all of them by their shares."""
+    text: Path | None = None
+    chars: Path | None = None
+    """A list of characters to draw from instead of a text."""
+    formats: tuple[str, ...] = ("json", "page")
+    size: tuple[int, int] | None = None
+    """Pages are scaled to fit into this width and height."""
+    wear: bool = True
+    png: bool = False
+    bench: bool = False
+    workers: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """One page that was written."""
+
+    name: str
+    kind: str
+    face: str
+    lines: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What came of an order."""
+
+    pages: tuple[Made, ...]
+    missing: tuple[str, ...]
+    """Characters that were asked for and that no face draws."""
+    kinds: Counter[str] = field(default_factory=Counter)
+    characters: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True, slots=True)
+class Workshop:
+    """What every worker needs, loaded once."""
+
+    order: Order
+    fonts: FontBook
+    text: TextSource
+
+
+def make_order(args: Mapping[str, Any]) -> Order:
+    """An order from the command's arguments; the benchmark's are fixed but for its folders and text."""
+    formats = tuple(name.strip() for name in args["format"].split(",") if name.strip())
+    if not formats:
+        raise InputError("--format: at least one format is needed.")
+    workers = _number(args, "workers", os.cpu_count() or 1, least=1)
+    order = Order(args["fonts"], args["out"], text=args["text"], formats=formats, workers=workers)
+    if args["bench"]:
+        for name in ("n", "seed", "kind", "chars", "size", "clean", "png"):
+            if args[name] is not None and args[name] is not False:
+                raise InputError(f"--bench is the same everywhere; leave out {_option(name)}.")
+        return replace(order, count=BENCH_PAGES, seed=BENCH_SEED, kinds=tuple(KINDS), bench=True)
+    if args["text"] and args["chars"]:
+        raise InputError("--text and --chars are both given; take one of them.")
+    return replace(
+        order,
+        count=_number(args, "n", 1, least=1),
+        seed=_number(args, "seed", 0, least=0),
+        kinds=tuple(args["kind"] or ()),
+        chars=args["chars"],
+        size=parse_size(args["size"]) if args["size"] else None,
+        wear=not args["clean"],
+        png=args["png"],
+    )
+
+
+def _option(name: str) -> str:
+    return f"-{name}" if len(name) == 1 else f"--{name}"
+
+
+def _number(args: Mapping[str, Any], name: str, default: int, least: int) -> int:
+    value: int = default if args[name] is None else args[name]
+    if value < least:
+        raise InputError(f"{_option(name)}: {value} is less than {least}.")
+    return value
+
+
+def parse_size(text: str) -> tuple[int, int]:
+    """Width and height from `1200x1600`."""
+    found = re.fullmatch(r"([0-9]+)[xX×]([0-9]+)", text)
+    width, height = (int(found[1]), int(found[2])) if found else (0, 0)
+    if not (SIDES[0] <= width <= SIDES[1] and SIDES[0] <= height <= SIDES[1]):
+        raise InputError(f"--size: {text!r} is no size such as 1200x1600 of {SIDES[0]} to {SIDES[1]} pixels.")
+    return width, height
+
+
+def make_pages(order: Order, progress: Callable[[int], None] | None = None) -> Report:
+    """Write all pages of the order; `progress` takes the number that are done."""
+    desk, missing = set_up(order)
+    prepare(order.out, order.formats)
+    made: list[Made] = []
+    for page in _each(desk):
+        made.append(page)
+        if progress:
+            progress(len(made))
+    report = Report(
+        tuple(made),
+        tuple(missing),
+        Counter(page.kind for page in made),
+        Counter(char for page in made for char in page.text),
+    )
+    _write_report(report, order)
+    return report
+
+
+def set_up(order: Order) -> tuple[Workshop, list[str]]:
+    """Fonts and text of an order, and the characters of that text that cannot be drawn."""
+    for kind in order.kinds:
+        if kind not in KINDS:
+            raise InputError(f"There is no kind of page {kind!r}; take some of {', '.join(KINDS)}.")
+    fonts = load_fonts(order.fonts)
+    if order.bench:
+        fonts = bench_book(fonts, order.fonts)
+    # A wrong folder should be told now and not by every worker.
+    fonts.pick(np.random.default_rng(0), order.bench)
+    drawn = None if order.bench else False
+    if order.chars is None:
+        text = load_text(order.text, order.bench)
+        return Workshop(order, fonts, text), fonts.missing(_characters_of(text), drawn)
+    wanted = [c for c in decode_utf8(read_bytes(order.chars), order.chars) if not c.isspace()]
+    missing = set(fonts.missing(wanted, drawn))
+    kept = "".join(c for c in wanted if c not in missing)
+    if not any(is_ideograph(c) or c in "〇○" for c in kept):
+        raise InputError(f"{order.chars}: no font draws any of these characters.")
+    return Workshop(order, fonts, from_characters(kept)), [c for c in dict.fromkeys(wanted) if c in missing]
+
+
+def bench_book(fonts: FontBook, folder: Path) -> FontBook:
+    """The held-out faces and the benchmark's fallbacks, all of which must be there."""
+    listed = {face["key"]: face for face in known_faces()}
+    needed = [key for key in listed if listed[key].get("held_out") or key in BENCH_FALLBACKS]
+    found = {face.key: face for face in fonts.faces}
+    for key in needed:
+        if key not in found:
+            package = listed[key]["package"]
+            raise InputError(f"{folder}: the benchmark needs the face {key} (package: {package}).")
+    return FontBook(tuple(found[key] for key in sorted(needed)))
+
+
+def page_seed(seed: int, number: int) -> int:
+    """The seed of page `number`, unlike that of any other page of this or another order."""
+    return int(np.random.SeedSequence([seed, number]).generate_state(1, np.uint64)[0] >> np.uint64(1))
+
+
+def page_kind(order: Order, number: int) -> str:
+    """The kinds that were asked for in turn, or any by its share."""
+    if order.kinds:
+        return order.kinds[number % len(order.kinds)]
+    return pick_kind(np.random.default_rng([order.seed, number, 1]))
+
+
+def compose(desk: Workshop, number: int) -> Composition:
+    """Page `number` of the order, before ink."""
+    order = desk.order
+    seed, kind = page_seed(order.seed, number), page_kind(order, number)
+    composition = compose_page(kind, desk.text, desk.fonts, seed, order.bench)
+    if order.size is None:
+        return composition
+    width, height = order.size
+    return scaled(composition, min(width / composition.width, height / composition.height))
+
+
+def make_page(desk: Workshop, number: int) -> Made:
+    """Compose, paint and write one page."""
+    from tongguocr.training.synth.paint import render
+
+    order, composition = desk.order, compose(desk, number)
+    pixels, page = render(composition, desk.fonts, order.wear)
+    name = f"{number + 1:05d}-{composition.kind}"
+    export_page(page, pixels, name, order.out, order.formats, "png" if order.png else "jpg")
+    counted = Counter(desk.fonts.faces[face].key for face in composition.faces.tolist())
+    face = counted.most_common(1)[0][0] if counted else ""
+    return Made(name, composition.kind, face, len(page.lines), "".join(composition.text))
+
+
+_desk: Workshop | None = None
+"""In a worker process: what `_start` was given."""
+
+
+def _start(desk: Workshop) -> None:
+    global _desk
+    _desk = desk
+
+
+def _work(number: int) -> Made:
+    assert _desk is not None
+    return make_page(_desk, number)
+
+
+def _each(desk: Workshop) -> Iterator[Made]:
+    order = desk.order
+    if order.workers <= 1:
+        yield from (make_page(desk, number) for number in range(order.count))
+        return
+    # Fresh processes, on every system: a forked one may inherit a lock that a thread of ours held.
+    with ProcessPoolExecutor(
+        min(order.workers, order.count), get_context("spawn"), initializer=_start, initargs=(desk,)
+    ) as pool:
+        yield from pool.map(_work, range(order.count))
+
+
+def _characters_of(text: TextSource) -> Iterable[str]:
+    found: set[str] = set().union(*(line for document in text.documents for line in document.lines))
+    return sorted(char for char in found if is_ideograph(char) or char in "〇○")
+
+
+def _write_report(report: Report, order: Order) -> None:
+    """What is in the folder, as tables: the pages, and the characters that could not be drawn."""
+    rows = [("name", "kind", "face", "lines", "characters")]
+    rows += [(p.name, p.kind, p.face, str(p.lines), str(len(p.text))) for p in report.pages]
+    write_bytes("".join("\t".join(row) + "\n" for row in rows).encode(), order.out / "pages.tsv")
+    (order.out / "missing.tsv").unlink(missing_ok=True)
+    if report.missing:
+        missing = "".join(f"{char}\tU+{ord(char):04X}\n" for char in report.missing)
+        write_bytes(missing.encode(), order.out / "missing.tsv")
+    split = "test" if order.bench else "train"
+    write_lists(order.out, [p.name for p in report.pages], report.characters, order.formats, split)
+
+
+def make_with_progress(order: Order) -> None:
+    """Make the pages with a progress bar on standard error, and say on standard output what was made."""
+    from tongguocr.progress import page_bar
+
+    with page_bar(order.count) as bar:
+        report = make_pages(order, lambda done: bar.step())
+    print("\n".join(summary(report, order)))
+
+
+def summary(report: Report, order: Order) -> Iterator[str]:
+    """The report as lines of text."""
+    total, distinct = report.characters.total(), len(report.characters)
+    yield f"{len(report.pages)} pages, {total} characters, {distinct} of them different: {order.out}"
+    for kind, count in report.kinds.most_common():
+        yield f"  {kind:<16}{count:>6}"
+    if report.missing:
+        shown = "".join(report.missing[:SHOWN]) + ("…" if len(report.missing) > SHOWN else "")
+        where = order.out / "missing.tsv"
+        yield f"{len(report.missing)} characters that no font here draws: {shown} ({where})"

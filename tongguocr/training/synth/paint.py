@@ -1,0 +1,114 @@
+"""The CPU renderer: a composition as a colour image, and its ground truth.
+
+A composition and the font book come in; RGB pixels and a Page with every label in those pixels go out. The
+order is history's: block and ink, the sheet, what happened to it, the camera. Everything random comes from
+one seed, so that a page can be painted again.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tongguocr.page import Page, Pixels
+from tongguocr.training.synth.camera import View, develop, photograph, set_up
+from tongguocr.training.synth.composition import Composition, Floats, to_page
+from tongguocr.training.synth.degradation import NO_WEAR, Colour, Wear, sample_wear, spare_small
+from tongguocr.training.synth.fields import Shape
+from tongguocr.training.synth.fonts import FontBook
+from tongguocr.training.synth.impression import carve, em_of, press, print_strokes
+from tongguocr.training.synth.ink import as_floats, ink_overhang, paint_black, paint_ink, paint_red
+from tongguocr.training.synth.paper import make_sheet, show_through, worm_holes
+from tongguocr.training.synth.seals import REDS, seal_layer
+from tongguocr.training.synth.warp import warp_page
+
+__all__ = ["ink_overhang", "paint_ink", "render"]
+
+
+def render(
+    composition: Composition, fonts: FontBook, wear: bool | Wear = True, seed: int | None = None
+) -> tuple[Pixels, Page]:
+    """Paint a page. `wear`: this one, one drawn from the seed, or none; `seed`: the composition's own."""
+    rng = np.random.default_rng(composition.seed if seed is None else seed)
+    em = em_of(composition)
+    condition = wear if isinstance(wear, Wear) else spare_small(sample_wear(rng), em) if wear else NO_WEAR
+    shape = (composition.height, composition.width)
+    view = set_up(condition, shape, em, rng)
+    strokes = print_strokes(composition, condition, em, rng)
+    block = carve(paint_black(composition, fonts, strokes), condition, em, rng)
+    density = press(block, condition, em, rng)
+    sheet = _print(composition, fonts, condition, density, view, em, rng)
+    pixels = develop(photograph(sheet, condition, view, em, rng), condition, em, rng)
+    return pixels, warp_page(to_page(composition), view.warp, view.width, view.height)
+
+
+def _print(
+    composition: Composition,
+    fonts: FontBook,
+    wear: Wear,
+    density: Floats,
+    view: View,
+    em: float,
+    rng: np.random.Generator,
+) -> Pixels:
+    """The sheet with its ink and all that was added to it later, flat, `view.pad` larger on all sides."""
+    height, width = density.shape
+    pad = view.pad
+    full = (height + 2 * pad, width + 2 * pad)
+    planes = make_sheet(full, wear, em, rng)
+    inner = [plane[pad : pad + height, pad : pad + width] for plane in planes]
+    if wear.bleed:
+        _lay(inner, show_through(density, wear, em, rng), wear.ink)
+    _lay(inner, density, wear.ink)
+    red = paint_red(composition)
+    if red is not None:
+        _stamp(inner, as_floats(red) * np.float32(0.85), REDS[int(rng.integers(len(REDS)))])
+    if wear.seals:
+        seals = seal_layer((height, width), wear.seals, fonts, composition, em, rng)
+        _stamp(inner, seals, REDS[int(rng.integers(len(REDS)))])
+    _pierce(planes, full, wear, em, rng)
+    if wear.binding:
+        _shade_gutter(planes, wear.binding, em)
+    return _as_pixels(planes)
+
+
+def _lay(planes: list[Floats], density: Floats, colour: Colour) -> None:
+    """Cover with opaque ink."""
+    for plane, value in zip(planes, colour, strict=True):
+        plane += (np.float32(value / 255) - plane) * density
+
+
+def _stamp(planes: list[Floats], density: Floats, colour: Colour) -> None:
+    """Lay transparent colour over what is there: black stays black."""
+    for plane, value in zip(planes, colour, strict=True):
+        plane *= np.float32(1) - density * np.float32(1 - value / 255)
+
+
+def _pierce(planes: list[Floats], shape: Shape, wear: Wear, em: float, rng: np.random.Generator) -> None:
+    holes = worm_holes(shape, wear, em, rng)
+    if holes is None:
+        return
+    mask, behind, shadow = holes
+    through = as_floats(mask)
+    lit = np.float32(1) - np.float32(0.35) * (np.float32(1) - as_floats(shadow))
+    for plane, value in zip(planes, behind, strict=True):
+        plane += (np.float32(value / 255) * lit - plane) * through
+
+
+def _shade_gutter(planes: list[Floats], depth: float, em: float) -> None:
+    """The shadow of the binding: dark at one edge, gone after a few characters' width."""
+    width = planes[0].shape[1]
+    away = np.arange(width, dtype=np.float32)
+    if depth > 0:
+        away = away[::-1]
+    near = np.exp(-away / np.float32(0.9 * em)) * np.float32(0.6) + np.exp(
+        -away / np.float32(3 * em)
+    ) * np.float32(0.25)
+    for plane in planes:
+        plane *= np.float32(1) - near[None] * np.float32(abs(depth))
+
+
+def _as_pixels(planes: list[Floats]) -> Pixels:
+    out = np.empty((*planes[0].shape, 3), np.uint8)
+    for k, plane in enumerate(planes):
+        out[..., k] = np.clip(plane * np.float32(255) + np.float32(0.5), 0, 255)
+    return out

@@ -1,0 +1,277 @@
+"""Real ink: images of single lines, set side by side as the columns of a block.
+
+In: a table (tar, member, text; tab-separated) with tars of line images beside it. Each image becomes ink from
+0 to 255 against its own paper, with its characters' places estimated. Out: blocks whose lines lie in reading
+order, as compositions without faces, so that labels, packing and wear are those of every other block.
+
+Pages are held out whole: `split` tells which by the page's name alone, so that it holds everywhere.
+"""
+
+from __future__ import annotations
+
+import tarfile
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from io import BytesIO
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from tongguocr.errors import InputError
+from tongguocr.files import decode_utf8, read_bytes
+from tongguocr.page import Pixels
+from tongguocr.tokens.transitions import joins_previous
+from tongguocr.training.synth.circles import CIRCLE, find_circles
+
+Part: TypeAlias = Literal["train", "test"]
+Numbers: TypeAlias = NDArray[np.float64]
+
+HELD_OUT = 10
+"""One page in so many is for tests."""
+HISTORY = "DVSKTT"
+"""大越史記全書, in classical Chinese; all other books of this set are verse in Nôm."""
+FEWER = 0.8
+"""Cuts of a line that has a circle more cross less ink by this factor, if the circle is one."""
+_REACH = 24
+"""Paper is looked for so many pixels up and down a line: about one character."""
+
+
+def page_of(name: str) -> str:
+    """The book and page of a line's file name: BOOK__PAGE_NUMBER.webp without the line's number."""
+    stem = name.rsplit("/", 1)[-1].rsplit(".", 1)[0]
+    page, _, number = stem.rpartition("_")
+    return page if page and number.isdigit() else stem
+
+
+def book_of(name: str) -> str:
+    return page_of(name).partition("__")[0]
+
+
+def is_history(name: str) -> bool:
+    """Whether the line is classical Chinese and not Nôm verse."""
+    return book_of(name).startswith(HISTORY)
+
+
+def split(name: str) -> Part:
+    """The part to which the line's whole page belongs."""
+    digest = sha256(page_of(name).encode("utf-8")).digest()
+    return "test" if int.from_bytes(digest[:4], "big") % HELD_OUT == 0 else "train"
+
+
+@dataclass(frozen=True, slots=True)
+class LineImage:
+    """One line's ink and what it says."""
+
+    name: str
+    text: str
+    ink: Pixels
+    """height x width, 0 for paper to 255."""
+    cuts: NDArray[np.float32]
+    """Where each character begins along the line, and where the last one ends, in pixels."""
+
+
+def characters(text: str) -> tuple[str, ...]:
+    """The text's characters, each with the marks that belong to it."""
+    found: list[str] = []
+    for char in text:
+        if found and joins_previous(char):
+            found[-1] += char
+        else:
+            found.append(char)
+    return tuple(found)
+
+
+def read_lines(table: Path, wanted: Callable[[str], bool] = lambda name: True) -> Iterator[LineImage]:
+    """The lines of a table whose file name is wanted, tar by tar."""
+    for name, text, grey in read_images(table, wanted):
+        yield make_line(name, text, grey)
+
+
+def read_images(
+    table: Path, wanted: Callable[[str], bool] = lambda name: True
+) -> Iterator[tuple[str, str, Pixels]]:
+    """File name, text and grey image of the lines that are wanted, tar by tar."""
+    rows = _rows(table)
+    for archive in dict.fromkeys(row[0] for row in rows):
+        texts = {name: text for tar, name, text in rows if tar == archive and wanted(name)}
+        if texts:
+            yield from _images_of(table.parent / archive, texts)
+
+
+def _rows(table: Path) -> list[tuple[str, str, str]]:
+    rows = []
+    for number, line in enumerate(decode_utf8(read_bytes(table), table).split("\n"), start=1):
+        cells = line.rstrip("\r").split("\t")
+        if cells == [""]:
+            continue
+        if len(cells) != 3 or not all(cells):
+            raise InputError(
+                f"{table}, line {number}: this is not a tar, a file name and a text between tabs."
+            )
+        rows.append((cells[0], cells[1], cells[2]))
+    if not rows:
+        raise InputError(f"{table}: there are no lines in it.")
+    return rows
+
+
+def _images_of(archive: Path, texts: dict[str, str]) -> Iterator[tuple[str, str, Pixels]]:
+    left = dict(texts)
+    try:
+        with tarfile.open(archive) as tar:
+            for member in tar:
+                text = left.pop(member.name, None)
+                if text is not None and (data := tar.extractfile(member)) is not None:
+                    yield member.name, text, _open(data.read(), archive, member.name)
+    except FileNotFoundError:
+        raise InputError(f"{archive}: there is no such file.") from None
+    except (tarfile.TarError, OSError, EOFError):
+        raise InputError(f"{archive}: this is not a tar, or it is damaged.") from None
+    if left:
+        raise InputError(f"{archive}: {next(iter(left))} is in the table but not in this tar.")
+
+
+def _open(data: bytes, archive: Path, name: str) -> Pixels:
+    try:
+        with Image.open(BytesIO(data)) as image:
+            return np.asarray(image.convert("L"))
+    except (OSError, ValueError, Image.DecompressionBombError):
+        raise InputError(f"{archive}: {name} is not an image, or it is damaged.") from None
+
+
+def make_line(name: str, text: str, grey: Pixels) -> LineImage:
+    """A line and its characters' places; circles that the text leaves out are put in."""
+    ink, chars = extract_ink(grey), list(characters(text))
+    found = find_circles(ink)
+    circles, cuts = found.sure, cut_cells(ink, len(chars) + len(found.sure))
+    if found.doubtful:
+        more = cut_cells(ink, len(chars) + len(found.sure) + len(found.doubtful))
+        # With one character too few or too many, cuts run through characters.
+        if _crossed(ink, more) < FEWER * _crossed(ink, cuts):
+            circles, cuts = tuple(sorted((*found.sure, *found.doubtful))), more
+    for row in circles:
+        chars.insert(int(np.searchsorted(cuts[1:-1], row)), CIRCLE)
+    return LineImage(name, "".join(chars), ink, cuts)
+
+
+def _crossed(ink: Pixels, cuts: NDArray[np.float32]) -> float:
+    """Ink under the cuts between characters, on average."""
+    return float(ink_at(ink, cuts[1:-1]).mean()) if len(cuts) > 2 else 0.0
+
+
+def ink_at(ink: Pixels, cuts: NDArray[np.float32]) -> Numbers:
+    """How much ink each cut crosses, from 0 to 255."""
+    rows = np.clip(cuts.round().astype(np.int64), 0, len(ink) - 1)
+    return np.asarray(ink[rows].mean(axis=1), np.float64)
+
+
+def extract_ink(grey: Pixels) -> Pixels:
+    """How much ink covers each pixel: darkness between the paper around and the line's own black."""
+    values = grey.astype(np.float32)
+    rows = np.arange(0, len(values), _REACH // 2)
+    # Two thirds of a column is paper; its brighter half is surely so.
+    paper = [np.percentile(values[max(r - _REACH, 0) : r + _REACH], 70) for r in rows]
+    ground = np.interp(np.arange(len(values)), rows, paper)[:, None]
+    dark = np.percentile(values, 4)
+    cover = (ground - values) / np.maximum(ground - dark, 24.0)
+    # The paper's own grain is not ink.
+    return np.asarray((np.clip(cover * 1.25 - 0.2, 0, 1) * 255).round(), np.uint8)
+
+
+def cut_cells(ink: Pixels, count: int, stiffness: float = 3.0) -> NDArray[np.float32]:
+    """Cut a column into `count` characters where there is little ink and cells stay about equal.
+
+    Dynamic programming over the cuts: each lies within a third of a cell of its even place, costs the ink
+    that it crosses, and the cells beside it cost the square of how far they are from the mean.
+    """
+    profile = ink.astype(np.float64).mean(axis=1) / 255
+    inked = np.flatnonzero(profile > 0.02)
+    first, last = (int(inked[0]), int(inked[-1]) + 1) if len(inked) else (0, len(profile))
+    pitch = (last - first) / count
+    reach = int(pitch / 3)
+    smooth = np.convolve(np.pad(profile, 1, mode="edge"), [0.25, 0.5, 0.25], "valid")
+    smooth = smooth / max(float(smooth.max()), 1e-6)
+    even = first + pitch * np.arange(1, count)
+    places = np.clip(even.round()[:, None] + np.arange(-reach, reach + 1), first, last - 1)
+    return _best_cuts(places, smooth, float(first), float(last), pitch, stiffness)
+
+
+def _best_cuts(
+    places: Numbers, profile: Numbers, first: float, last: float, pitch: float, stiffness: float
+) -> NDArray[np.float32]:
+    """The cheapest way through the cuts' possible places."""
+    before, cost, ways = np.array([first]), np.zeros(1), []
+    for spots in [*places, np.array([last])]:
+        stretch = (spots[None, :] - before[:, None]) / max(pitch, 1e-6) - 1
+        total = cost[:, None] + stiffness * stretch**2
+        ways.append(total.argmin(axis=0))
+        cost = total.min(axis=0) + profile[np.minimum(spots.astype(np.int64), len(profile) - 1)]
+        before = spots
+    cuts, at = [last], 0
+    for k in range(len(places) - 1, -1, -1):
+        at = int(ways[k + 1][at])
+        cuts.append(float(places[k][at]))
+    return np.array([first, *reversed(cuts)], np.float32)
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Many lines, their ink one behind the other."""
+
+    names: tuple[str, ...]
+    texts: tuple[str, ...]
+    ink: NDArray[np.uint8]
+    starts: NDArray[np.int64]
+    """Where each line's ink begins in `ink`."""
+    sizes: NDArray[np.int32]
+    """n x 2: width and height."""
+    cuts: tuple[NDArray[np.float32], ...]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+def gather(lines: Sequence[LineImage]) -> Lines:
+    sizes = np.array([line.ink.shape[::-1] for line in lines], np.int32).reshape(-1, 2)
+    areas = sizes.astype(np.int64).prod(axis=1)
+    return Lines(
+        names=tuple(line.name for line in lines),
+        texts=tuple(line.text for line in lines),
+        ink=np.concatenate([np.zeros(0, np.uint8), *(line.ink.ravel() for line in lines)]),
+        starts=np.cumsum(areas) - areas,
+        sizes=sizes,
+        cuts=tuple(line.cuts for line in lines),
+    )
+
+
+def save_lines(lines: Lines, path: Path) -> None:
+    try:
+        np.savez_compressed(
+            path,
+            names=np.array(lines.names),
+            texts=np.array(lines.texts),
+            ink=lines.ink,
+            sizes=lines.sizes,
+            cuts=np.concatenate([np.zeros(0, np.float32), *lines.cuts]),
+            counts=np.array([len(cuts) for cuts in lines.cuts], np.int64),
+        )
+    except OSError as error:
+        raise InputError(f"{path}: the lines cannot be written ({error.strerror}).") from None
+
+
+def load_lines(path: Path) -> Lines:
+    try:
+        with np.load(BytesIO(path.read_bytes()), allow_pickle=False) as data:
+            sizes, counts = data["sizes"], data["counts"]
+            areas = sizes.astype(np.int64).prod(axis=1)
+            cuts = tuple(np.split(data["cuts"], np.cumsum(counts)[:-1]))
+            names, texts = tuple(data["names"].tolist()), tuple(data["texts"].tolist())
+            return Lines(names, texts, data["ink"], np.cumsum(areas) - areas, sizes, cuts)
+    except FileNotFoundError:
+        raise InputError(f"{path}: there is no such file.") from None
+    except (OSError, ValueError, LookupError, EOFError, TypeError, zipfile.BadZipFile):
+        raise InputError(f"{path}: these are not packed lines, or the file is damaged.") from None
