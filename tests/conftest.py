@@ -1,16 +1,28 @@
-"""What several test files share."""
+"""What several test files share: settings of Hypothesis and of torch, fixtures of tiny fonts."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+# One thread a process: tests run side by side, and for tiny networks more threads only wait for each other.
+# It must be said before numpy and torch are first imported.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import pytest
+from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from tongguocr.training.synth.atlas import Atlas
     from tongguocr.training.synth.fonts import FontBook
     from tongguocr.training.synth.gpu import GlyphAtlas
+
+# No test may depend on how busy the machine is. In CI Hypothesis draws the same examples every time.
+settings.register_profile(
+    "tongguocr", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("tongguocr")
 
 
 @pytest.fixture

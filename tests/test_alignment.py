@@ -38,13 +38,12 @@ def plain_align(reference: str, prediction: str) -> str:
 
 
 @given(texts, texts)
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_alignment_follows_the_stated_order(reference: str, prediction: str) -> None:
     assert align(reference, prediction) == plain_align(reference, prediction)
 
 
 @given(texts, texts)
-@settings(deadline=None)
 def test_huge_texts_are_aligned_as_shortly(reference: str, prediction: str) -> None:
     steps = module._align_huge(reference, prediction)
     assert len(steps) - steps.count("=") == Levenshtein.distance(reference, prediction)

@@ -44,7 +44,7 @@ box = st.tuples(whole, whole, st.integers(0, 120), st.integers(0, 200)).map(
 
 
 @given(st.lists(box, min_size=1, max_size=8), st.integers(0, 7), st.integers(1, 4))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_own_ink_stays_and_foreign_lines_go(boxes: list[Box], start: int, count: int) -> None:
     page = page_of(boxes)
     start = min(start, len(boxes) - 1)
@@ -62,7 +62,7 @@ def test_own_ink_stays_and_foreign_lines_go(boxes: list[Box], start: int, count:
 
 
 @given(st.lists(box, min_size=1, max_size=5), st.floats(1.0, 2.0))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_canvas_is_square_and_holds_the_region(boxes: list[Box], padding: float) -> None:
     page = page_of(boxes)
     crop = crop_block(page, block_of(page, 0, len(boxes)), CropSettings(padding=padding))

@@ -205,7 +205,7 @@ coordinate = st.floats(-2000, 2000, allow_nan=False)
 
 
 @given(st.lists(st.tuples(coordinate, coordinate, coordinate, coordinate), min_size=1, max_size=25))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_every_line_is_in_exactly_one_block(corners: list[tuple[float, float, float, float]]) -> None:
     boxes = [(min(a, c), min(b, d), max(a, c), max(b, d)) for a, b, c, d in corners]
     page = Page("", 1000, 800, tuple(Line(f"l{k}", box) for k, box in enumerate(boxes)))

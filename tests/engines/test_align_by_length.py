@@ -71,7 +71,7 @@ def test_characters_stand_evenly_along_the_line_in_its_direction() -> None:
     assert spread_lines([[Char("天", (0, 0, 0, 0))]], replace(block, lines=())) == ()
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     st.lists(st.text("天地玄黃", max_size=12), max_size=9),
     st.lists(st.integers(1, 12), min_size=1, max_size=5),

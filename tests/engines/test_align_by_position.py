@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from recognise_pages import char_at, column, spread
 
@@ -90,7 +90,6 @@ def test_no_lines_or_no_text() -> None:
 points = st.tuples(st.integers(-500, 1000), st.integers(-500, 1000))
 
 
-@settings(deadline=None)
 @given(st.lists(st.lists(points, max_size=6), max_size=6), st.integers(0, 5))
 def test_nothing_is_lost_and_nothing_twice(places: list[list[tuple[int, int]]], count: int) -> None:
     lines = tuple(column(str(k), 60 * k, 0, 40, 300) for k in range(count))

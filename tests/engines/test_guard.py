@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from recognise_pages import FakeEngine, char_at, column, inputs_of, make_page, read_as, spread
 
@@ -89,7 +89,6 @@ def test_jumping_between_two_places_is_a_loop() -> None:
     assert find_loop("子曰學" + "而" * 40, places) == 4
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(0, 3), max_size=60))
 def test_what_is_kept_is_a_start_without_that_loop(items: list[int]) -> None:
     found = find_loop(items)
@@ -101,7 +100,6 @@ def test_what_is_kept_is_a_start_without_that_loop(items: list[int]) -> None:
     )
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=12), st.integers(0, 20))
 def test_every_endless_sequence_is_stopped(unit: list[int], start: int) -> None:
     watch = Watch(cap=400, lines=1, limits=Limits(agains=10**9))

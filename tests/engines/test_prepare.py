@@ -75,7 +75,7 @@ def test_one_pixel() -> None:
     assert prepared.blank and prepared.picture.shape == (32, 32)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     st.integers(1, 300),
     st.integers(1, 300),

@@ -20,7 +20,7 @@ def matrices(draw: st.DrawFn) -> NDArray[np.float64]:
 
 
 @given(matrices())
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_pairs_cost_as_little_as_scipys(costs: NDArray[np.float64]) -> None:
     pairs = assign(costs)
     rows, columns = linear_sum_assignment(costs)

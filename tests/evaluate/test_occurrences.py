@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tongguocr.alignment import align
@@ -38,7 +38,6 @@ def test_counts_are_pooled_before_they_are_divided() -> None:
 
 
 @given(st.text("天𤣥㫖", max_size=12), st.text("天𤣥㫖", max_size=12))
-@settings(deadline=None)
 def test_every_character_is_counted_once(reference: str, prediction: str) -> None:
     added, others = occurrences(reference, prediction)
     assert added.hits + added.misses == sum(char in ADDED for char in reference)

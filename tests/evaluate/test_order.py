@@ -84,7 +84,7 @@ lines = st.lists(st.text("天地玄黃", min_size=1, max_size=5), max_size=7)
 
 
 @given(lines, lines)
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 def test_bounds(reference: list[str], predicted: list[str]) -> None:
     for order in (quick_order(reference, predicted), strict_order(reference, predicted)):
         assert 0 <= order.edits <= order.length
@@ -94,6 +94,5 @@ def test_bounds(reference: list[str], predicted: list[str]) -> None:
 
 
 @given(lines)
-@settings(deadline=None)
 def test_a_page_matches_itself(page: list[str]) -> None:
     assert strict_order(page, page).edits == 0

@@ -6,7 +6,7 @@ from functools import reduce
 from operator import add
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from nltk.metrics import f_measure, precision, recall
 from nltk.translate.bleu_score import SmoothingFunction, corpus_bleu, sentence_bleu
@@ -49,7 +49,6 @@ def test_a_loop_has_the_right_inventory_and_the_wrong_text() -> None:
 
 
 @given(texts, texts)
-@settings(deadline=None)
 def test_bleu_is_nltks(reference: str, prediction: str) -> None:
     smoothing = SmoothingFunction().method1
     expected = sentence_bleu([list(reference)], list(prediction), smoothing_function=smoothing)
@@ -57,7 +56,6 @@ def test_bleu_is_nltks(reference: str, prediction: str) -> None:
 
 
 @given(st.lists(st.tuples(texts, texts.filter(lambda text: len(text) >= 4)), min_size=1, max_size=4))
-@settings(deadline=None)
 def test_micro_bleu_is_nltks_corpus_bleu(pages: list[tuple[str, str]]) -> None:
     """For pages of four characters or more: nltk counts one n-gram too many for each shorter one."""
     smoothing = SmoothingFunction().method1
@@ -68,7 +66,6 @@ def test_micro_bleu_is_nltks_corpus_bleu(pages: list[tuple[str, str]]) -> None:
 
 
 @given(texts.filter(bool), texts)
-@settings(deadline=None)
 def test_inventory_figures_are_nltks(reference: str, prediction: str) -> None:
     result, sets = score(reference, prediction), (set(reference), set(prediction))
     assert result["P"] == pytest.approx(precision(*sets) or 0)
@@ -77,7 +74,6 @@ def test_inventory_figures_are_nltks(reference: str, prediction: str) -> None:
 
 
 @given(texts.filter(bool), texts)
-@settings(deadline=None)
 def test_relations(reference: str, prediction: str) -> None:
     result = score(reference, prediction, multiset=True)
     assert result["AR"] <= result["CR"] <= 1

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 from page_strategies import corners, example_page, floats, pages, xml_text
@@ -67,7 +67,6 @@ def with_chars_that_fit(page: Page, units: list[str]) -> Page:
     return replace(page, lines=tuple(lines))
 
 
-@settings(deadline=None)
 @given(pages(xml_text, floats, names), st.lists(single_characters, min_size=3, max_size=3))
 def test_what_the_format_can_hold_comes_back(page: Page, units: list[str]) -> None:
     page = with_chars_that_fit(page, units)
@@ -86,7 +85,6 @@ def test_a_longer_reading_and_a_character_without_text_are_left_out() -> None:
     assert found.chars == (Char("天", (0, 0, 1, 1), None, (("夫", 0.25),)),)
 
 
-@settings(deadline=None)
 @given(pages(xml_text))
 def test_the_file_is_built_as_the_schema_wants(page: Page) -> None:
     root = etree.fromstring(render_alto(page, PATH))

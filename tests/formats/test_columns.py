@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from page_strategies import any_text, example_page, floats, pages
 from paths import EXAMPLES
 
@@ -66,7 +66,6 @@ def test_the_examples_have_their_columns() -> None:
     assert [n + 1 for n in starts] == [1, 4, 6, 8, 11, 14, 17, 20, 23, 24, 25]
 
 
-@settings(deadline=None)
 @given(pages(any_text, floats))
 def test_every_line_is_in_one_unit_in_its_order(page: Page) -> None:
     assert [n for unit in units_of(list(page.lines)) for n in unit] == list(range(len(page.lines)))

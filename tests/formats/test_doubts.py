@@ -7,7 +7,7 @@ import io
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from page_strategies import any_text, example_page, pages
 
@@ -71,7 +71,6 @@ def test_excel_needs_the_byte_order_mark() -> None:
     assert marked == b"\xef\xbb\xbf" + plain
 
 
-@settings(deadline=None)
 @given(pages(any_text), st.floats(0, 1))
 def test_every_doubt_is_a_row_whatever_its_text(page: Page, threshold: float) -> None:
     chars = [c for line in page.lines for c in line.chars if c.confidence is not None]

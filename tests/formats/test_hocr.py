@@ -30,7 +30,6 @@ def properties(element: etree._Element) -> dict[str, str]:
     return {name: value for name, _, value in found}
 
 
-@settings(deadline=None)
 @given(pages(xml_text))
 def test_text_and_boxes_come_back(page: Page) -> None:
     root = etree.fromstring(render_hocr(page, PATH))
@@ -44,7 +43,7 @@ def test_text_and_boxes_come_back(page: Page) -> None:
     assert kinds == [line.kind for line in page.lines]
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(pages(xml_text))
 def test_the_file_keeps_to_the_specification(page: Page) -> None:
     root = etree.fromstring(render_hocr(page, PATH))

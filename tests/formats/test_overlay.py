@@ -99,7 +99,7 @@ def test_without_its_image_it_is_one_sentence(page: Page, sentence: str, tmp_pat
     assert str(error.value).startswith(f"{path}: ") and str(error.value).endswith(".") and not path.exists()
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(pages(any_text, floats | st.floats(-10, 210)))
 def test_any_page_can_be_drawn(page: Page) -> None:
     page = replace(page, width=100, height=200, pixels=WHITE)

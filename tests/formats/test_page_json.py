@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from page_strategies import example_page, pages
 
 from tongguocr.errors import InputError
@@ -29,7 +29,6 @@ def parse(data: object) -> Page:
     return parse_json(json.dumps(data).encode(), PATH)
 
 
-@settings(deadline=None)
 @given(pages())
 def test_every_page_comes_back_exactly(page: Page) -> None:
     check_page(page, PATH)

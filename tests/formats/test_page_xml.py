@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 from page_strategies import example_page, pages, whole, xml_text
@@ -44,7 +44,6 @@ def region(name: str, body: str, extra: str = "") -> str:
     return f'<TextRegion id="{name}" {extra}><Coords points="0,0 9,0 9,9"/>{body}</TextRegion>'
 
 
-@settings(deadline=None)
 @given(pages(xml_text, whole, names, bounded=True))
 def test_what_the_format_can_hold_comes_back(page: Page) -> None:
     assert again(page) == page
@@ -72,7 +71,6 @@ def test_what_xml_cannot_hold_is_one_sentence(text: str, tmp_path: Path) -> None
     assert list(tmp_path.iterdir()) == []
 
 
-@settings(deadline=None)
 @given(pages(xml_text, st.floats(-100, 1e6)))
 def test_the_file_is_built_as_the_schema_wants(page: Page) -> None:
     root = etree.fromstring(render_page_xml(page, PATH))

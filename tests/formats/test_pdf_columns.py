@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from page_strategies import any_text, example_page, pages, whole
 
 from tongguocr.formats.pdf_columns import Stretch, find_stretches
@@ -77,7 +77,6 @@ def test_the_golden_page() -> None:
     assert shape(found) == [((0,), False), ((1, 2), True), ((3,), False), ((4,), True)]
 
 
-@settings(deadline=None)
 @given(pages(any_text, whole))
 def test_every_line_comes_once_and_in_order(page: Page) -> None:
     found = find_stretches(page.lines, [line.box for line in page.lines], SCALE)

@@ -44,7 +44,7 @@ def test_the_golden_file_and_the_example_are_valid(judge: tuple[str, Any]) -> No
     check(schema, RENDER[format](read_page(EXAMPLES / "page.json"), PATH))
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(page=pages(xml_text, floats))
 def test_any_page_is_valid(judge: tuple[str, Any], page: Page) -> None:
     format, schema = judge

@@ -84,7 +84,7 @@ class TestWithOpenCC:
         (char,) = in_script(page, "simplified").lines[0].chars
         assert (char.text, char.candidates) == ("后", (("发", 0.1), ("夋", 0.02)))
 
-    @settings(deadline=None, max_examples=60)
+    @settings(max_examples=60)
     @given(pages(any_text, floats))
     def test_any_page_keeps_its_shape(self, page: Page) -> None:
         simple = in_script(page, "simplified")

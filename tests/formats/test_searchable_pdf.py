@@ -325,7 +325,7 @@ def test_bad_input_is_one_sentence_and_the_old_file_stays(tmp_path: Path) -> Non
     assert path.read_bytes() == b"old" and len(list(tmp_path.iterdir())) == 3
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(pages(any_text, floats))
 def test_any_page_makes_a_file_without_faults(page: Page) -> None:
     page = replace(page, image="", width=60, height=80, pixels=WHITE[::10, ::10])

@@ -65,7 +65,6 @@ def test_the_example_is_marked_up() -> None:
     assert lines_of(root)[1:3] == [("#l2", "注右行"), ("#l3", "左行")]
 
 
-@settings(deadline=None)
 @given(pages(xml_text, floats))
 def test_text_order_and_places_come_back(page: Page) -> None:
     root = parse(render_tei(page, PATH))
@@ -80,7 +79,7 @@ def test_text_order_and_places_come_back(page: Page) -> None:
         assert tuple(points) == (line.polygon or ())
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(pages(xml_text))
 def test_the_file_is_built_as_the_schema_wants(page: Page) -> None:
     root = parse(render_tei_book([page, page], PATH))

@@ -151,7 +151,7 @@ def test_what_lies_in_the_padding_is_not_there() -> None:
     assert len(CharacterDetector(everywhere).find_characters(pixels)) == 0
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(st.integers(1, 9000), st.integers(1, 5000), st.integers(200, 1400), st.integers(0, 150))
 def test_tiles_cover_the_page_and_their_cores_every_point_once(
     width: int, height: int, side: int, overlap: int

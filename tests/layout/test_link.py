@@ -160,7 +160,7 @@ def test_a_page_of_a_few_doubtful_characters_is_blank(count: int) -> None:
     assert drop_strays(nothing(), link_characters(nothing()), *PAGE) == []
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.integers(0, 60), st.integers(0, 10**6), st.floats(5, 80))
 def test_every_character_is_in_one_line(count: int, seed: int, size: float) -> None:
     rng = np.random.default_rng(seed)

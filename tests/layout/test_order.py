@@ -160,7 +160,7 @@ wild = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(
     wild,
     st.sampled_from([None, "vertical-rl", "vertical-lr", "horizontal"]),
@@ -188,7 +188,7 @@ def test_any_boxes_give_each_line_once_and_input_order_never_matters(
     assert order_lines(replace(page, lines=tuple(lines_anew)), direction) == found
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     st.sampled_from(sorted(KINDS)),
     st.integers(0, 50),

@@ -96,7 +96,7 @@ JSON = st.recursive(
 NAMES = ("model", "messages", "stream", "n", "logprobs", "top_logprobs", "max_tokens")
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(st.dictionaries(st.sampled_from(NAMES), JSON))
 def test_any_json_is_a_question_or_a_sentence(body: dict[str, Any]) -> None:
     with contextlib.suppress(InputError):
@@ -113,7 +113,7 @@ TOKENS = st.lists(
 ).map(tuple)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(TOKENS, st.booleans())
 def test_our_client_reads_what_is_rendered(tokens: tuple[Token, ...], cut: bool) -> None:
     text = "".join(token.text for token in tokens)

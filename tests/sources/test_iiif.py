@@ -323,7 +323,7 @@ JSON = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(st.dictionaries(st.sampled_from(KEYS), JSON))
 def test_any_canvas_is_some_picture(canvas: dict[str, Any]) -> None:
     picture = _picture(canvas)
@@ -332,7 +332,7 @@ def test_any_canvas_is_some_picture(canvas: dict[str, Any]) -> None:
     assert all(isinstance(address, str) for address in _addresses("http://h/m", picture, Fetching()))
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(st.dictionaries(st.sampled_from(["items", "sequences", "type", "@type", "label"]), JSON))
 def test_any_manifest_has_canvases_or_a_sentence(manifest: dict[str, Any]) -> None:
     try:

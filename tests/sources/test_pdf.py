@@ -184,7 +184,7 @@ def test_pages_load_from_several_threads(tmp_path: Path) -> None:
     assert values == [20 * value for value in range(12)]
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_damaged_pdfs_are_a_sentence(data: st.DataObject, tmp_path: Path) -> None:
     whole, path = tmp_path / "whole.pdf", tmp_path / "x.pdf"

@@ -178,7 +178,7 @@ def test_sources_that_cannot_be_opened(tmp_path: Path) -> None:
             open_source(source)
 
 
-@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 @pytest.mark.parametrize("suffix", ["jpg", "png", "tif", "webp", "gif"])
 def test_damaged_images_are_a_sentence(suffix: str, data: st.DataObject, tmp_path: Path) -> None:

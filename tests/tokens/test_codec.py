@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tongguocr.errors import InputError
@@ -114,7 +114,6 @@ def test_known_characters_are_one_id_and_others_their_bytes() -> None:
 
 
 @given(st.lists(st.one_of(texts, markup), min_size=1, max_size=5))
-@settings(deadline=None)
 def test_decoding_undoes_encoding(texts: list[str]) -> None:
     lines = lines_of(texts)
     decoded = CODEC.decode([BOS, *CODEC.encode_lines(lines, 1000, 1000), EOS, 284, LEFT])
@@ -128,7 +127,6 @@ def test_a_text_that_spells_a_transition_survives() -> None:
 
 
 @given(st.lists(ids_near_the_table, max_size=60))
-@settings(deadline=None)
 def test_any_integers_decode(ids: list[int]) -> None:
     lines = CODEC.decode(ids)
     before = ids[: ids.index(EOS)] if EOS in ids else ids

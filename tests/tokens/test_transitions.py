@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tongguocr.page import DIRECTIONS, Char, Direction, Line
@@ -204,7 +204,6 @@ coordinates = st.floats(0, 1e6)
     st.text(max_size=5),
     st.sampled_from(DIRECTIONS),
 )
-@settings(deadline=None)
 def test_anchors_stay_in_the_box(corners, shrink_x, shrink_y, text, direction) -> None:  # type: ignore[no-untyped-def]
     x, y, w, h = corners
     box = (x, y, x + w * shrink_x, y + h * shrink_y)

@@ -82,7 +82,7 @@ ideographs = st.sampled_from([chr(point) for _, a, b in IDEOGRAPH_BLOCKS for poi
 
 
 @given(st.text(st.one_of(ideographs, st.sampled_from("天地a ▁⁇\t\n，〇")), max_size=80).filter(str.strip))
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 def test_candidates_are_the_ideographs_of_the_corpus(
     tmp_path_factory: pytest.TempPathFactory, text: str
 ) -> None:

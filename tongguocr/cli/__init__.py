@@ -9,9 +9,9 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from tongguocr import __version__
 from tongguocr.cli import full_size, layout, making, measuring, read, serve, training
 from tongguocr.errors import InputError
+from tongguocr.version import __version__
 
 GROUPS = (read, serve, layout, making, measuring, training, full_size)
 

@@ -23,11 +23,11 @@ from urllib.parse import urlsplit
 
 from PIL import Image
 
-from tongguocr import __version__
 from tongguocr.engines.answer import Answer, NonsenseError, parse_answer, parse_complaint
 from tongguocr.errors import InputError
 from tongguocr.page import Pixels
 from tongguocr.sources.web import is_web
+from tongguocr.version import __version__
 
 PATH = "/chat/completions"
 BUSY = frozenset({408, 425, 429, 500, 502, 503, 504})

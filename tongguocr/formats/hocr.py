@@ -13,11 +13,11 @@ from itertools import groupby
 from math import ceil, floor
 from pathlib import Path
 
-from tongguocr import __version__
 from tongguocr.formats.values import check_xml_text, unique_name, xml_line_names
 from tongguocr.formats.xml import Element, add, new_root, to_bytes
 from tongguocr.geometry import Box, union
 from tongguocr.page import Direction, Line, Page
+from tongguocr.version import __version__
 
 NAMESPACE = "http://www.w3.org/1999/xhtml"
 _DOCTYPE = (

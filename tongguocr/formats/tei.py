@@ -16,13 +16,13 @@ from pathlib import Path
 from urllib.parse import quote
 from xml.etree.ElementTree import indent
 
-from tongguocr import __version__
 from tongguocr.errors import InputError
 from tongguocr.formats.columns import column_starts
 from tongguocr.formats.values import check_xml_text, to_decimal, unique_name, xml_line_names
 from tongguocr.formats.xml import Element, add, new_root, to_bytes
 from tongguocr.geometry import centre
 from tongguocr.page import Direction, Kind, Line, Page
+from tongguocr.version import __version__
 
 NAMESPACE = "http://www.tei-c.org/ns/1.0"
 STYLE: dict[Direction, str] = {

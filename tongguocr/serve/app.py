@@ -19,7 +19,6 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from tongguocr import __version__
 from tongguocr.errors import InputError
 from tongguocr.formats import write_page
 from tongguocr.page import Page
@@ -27,6 +26,7 @@ from tongguocr.serve.chat import parse_question, render_completion, render_error
 from tongguocr.serve.models import Models
 from tongguocr.serve.turns import PATIENCE, Bounds, StatusError, Turns
 from tongguocr.serve.upload import Upload, load_picture, receive_body, receive_upload
+from tongguocr.version import __version__
 
 T = TypeVar("T")
 

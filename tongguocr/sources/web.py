@@ -13,8 +13,8 @@ from urllib import request
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlsplit
 
-from tongguocr import __version__
 from tongguocr.errors import InputError
+from tongguocr.version import __version__
 
 CHUNK = 1 << 16
 

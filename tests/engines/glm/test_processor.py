@@ -31,7 +31,6 @@ sides = st.integers(1, 3000)
 
 
 @given(sides, sides, st.sampled_from([256, 768, 1024, 4000]))
-@settings(deadline=None)
 def test_sizes_are_those_of_the_library(high: int, wide: int, side: int) -> None:
     from transformers.models.glm46v.image_processing_pil_glm46v import smart_resize
 
@@ -72,7 +71,7 @@ def test_grey_pictures_have_three_channels_alike() -> None:
 
 
 @given(st.integers(1, 40), st.integers(1, 6000))
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_any_shape_can_be_shown(short: int, long: int) -> None:
     for shape in ((short, long), (long, short)):
         scaled = scale_picture(np.zeros(shape, np.uint8), Vision().within(512))
@@ -80,7 +79,7 @@ def test_any_shape_can_be_shown(short: int, long: int) -> None:
 
 
 @given(st.integers(1, 5), st.integers(1, 5), st.integers(0, 9))
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 def test_positions_are_those_of_the_model(rows: int, columns: int, answer: int) -> None:
     foundation = make_foundation()
     wording, grid = foundation.wording, (2 * rows, 2 * columns)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from glm_models import COMMON, RARE, make_foundation, make_tokenizer
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from labelled_pages import CHARS
 
@@ -35,7 +35,6 @@ texts = st.lists(
 
 
 @given(texts, st.data())
-@settings(deadline=None)
 def test_answers_come_back_with_their_lines(wording: Wording, lines: list[str], data: st.DataObject) -> None:
     moves = [data.draw(st.sampled_from(TRANSITIONS)) for _ in lines[1:]]
     answer = lines[0] + "".join(move + line for move, line in zip(moves, lines[1:], strict=True))
@@ -45,7 +44,6 @@ def test_answers_come_back_with_their_lines(wording: Wording, lines: list[str], 
 
 
 @given(st.data())
-@settings(deadline=None)
 def test_any_ids_give_the_right_line_breaks(wording: Wording, data: st.DataObject) -> None:
     last = len(wording.spellings)
     ids = data.draw(

@@ -155,7 +155,7 @@ def test_what_is_left_out_is_counted(font: Path, tmp_path: Path) -> None:
 numbers = st.floats(-50, 250, width=32) | st.integers(-50, 250)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     st.lists(st.tuples(numbers, numbers, numbers, numbers, st.sampled_from(DIRECTIONS)), max_size=6),
     st.sampled_from(["page", "block"]),
@@ -206,7 +206,7 @@ def sample(high: int, wide: int, paper: int = 200, count: int = 2) -> Sample:
     )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(st.integers(1, 6), st.integers(1, 6)), max_size=40), st.integers(4, 60))
 def test_batches_hold_every_sample_once_and_little_filling(shapes: list[tuple[int, int]], most: int) -> None:
     samples = [sample(h * ROUNDED, w * ROUNDED) for h, w in shapes]

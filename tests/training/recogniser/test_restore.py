@@ -58,7 +58,7 @@ def test_eight_bits_come_back_as_they_read_and_go_out_the_same(tmp_path: Path) -
     assert same(restore(tmp_path / "twice")[0], model)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 300), st.floats(-30, 30))
 def test_quantising_twice_changes_nothing(seed: int, width: int, exponent: float) -> None:
     rows = np.random.default_rng(seed).standard_cauchy((3, width)) * 2.0**exponent

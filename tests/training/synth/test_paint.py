@@ -59,7 +59,7 @@ def test_glyphs_turn_counter_clockwise(book: FontBook) -> None:
     assert left.argmax() > right.argmax() + 8
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.sampled_from("一丨田口十乚"),
     st.tuples(st.floats(0, 60), st.floats(0, 60), st.floats(3, 100), st.floats(3, 100)),

@@ -69,7 +69,7 @@ def pieces_of(block: LineBlock, lines: Lines) -> list[str]:
     return found
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(st.integers(0, 10_000))
 def test_patchwork_lines_say_what_their_pieces_show(seed: int) -> None:
     lines = told_apart(narrow=6)
@@ -133,7 +133,7 @@ def test_scissors_cut_between_characters_only() -> None:
     assert seen == {(0, 1), (0, 2), (1, 2), (2, 4), (4, 5)}
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(
     canvas=st.sampled_from([(64, 48), (160, 48), (448, 48), (272, 96), (448, 96)]), seed=st.integers(0, 999)
 )

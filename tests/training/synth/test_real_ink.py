@@ -69,7 +69,7 @@ def test_ink_is_told_from_uneven_paper() -> None:
     assert extract_ink(blank).mean() < 30
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.lists(st.integers(16, 30), min_size=1, max_size=12))
 def test_cuts_fall_into_the_gaps(cells: list[int]) -> None:
     ink = np.zeros((sum(cells), 20), np.uint8)
@@ -83,7 +83,7 @@ def test_cuts_fall_into_the_gaps(cells: list[int]) -> None:
 
 
 @given(st.integers(1, 40), st.integers(1, 60))
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 def test_cuts_of_any_line_are_in_order(count: int, height: int) -> None:
     ink = np.random.default_rng(height).integers(0, 255, (height, 8)).astype(np.uint8)
     for picture in (ink, np.zeros_like(ink)):
@@ -170,7 +170,7 @@ def test_broken_packed_lines(tmp_path: Path) -> None:
         save_lines(many(2), tmp_path / "nowhere" / "lines.npz")
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(st.integers(0, 10_000))
 def test_columns_run_right_to_left_within_the_canvas(seed: int) -> None:
     shelf = Shelf(many(narrow=6), Setting(height=256, width=256, scale=(0.8, 1.4)))

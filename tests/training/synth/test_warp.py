@@ -26,7 +26,7 @@ warps = st.builds(
 ).map(lambda warp: replace(warp, curl=warp.curl * min(4 * warp.width / warp.height, 1.0)))
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(warps, st.integers(0, 2**32 - 1))
 def test_target_undoes_source(warp: Warp, seed: int) -> None:
     points = np.random.default_rng(seed).random((40, 2)) * [warp.width, warp.height]

@@ -103,7 +103,7 @@ def test_paper_gets_no_ink_from_the_impression(atlas: Atlas, glyphs: GlyphAtlas)
     assert images[:, :, :30].min() == 255
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(
     canvas=st.sampled_from([(SIZE, SIZE), (HIGH, WIDE), (WIDE, HIGH)]),
     skew=st.floats(-2.5, 2.5),

@@ -31,7 +31,7 @@ def test_bits_are_the_atlas_masks(atlas: Atlas, glyphs: GlyphAtlas) -> None:
     assert np.array_equal(unpack_bits(glyphs.bits)[cell].numpy() > 0, atlas.mask(0, "口"))
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(
     char=st.sampled_from(CHARS),
     width=st.floats(14, 90),
@@ -53,7 +53,7 @@ def test_a_glyph_lands_where_the_cpu_paints_it(
     assert np.abs(ours - reference).mean() < 0.005 + 0.018 * max(width, height) / 90
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(
     char=st.sampled_from(CHARS),
     em=st.floats(14, 44),

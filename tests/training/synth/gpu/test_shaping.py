@@ -128,7 +128,7 @@ def test_a_block_has_a_style_from_which_glyphs_stray(atlas: Atlas) -> None:
     assert 0.05 < (nib != 0).float().mean() < 0.5
 
 
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(seed=st.integers(0, 2**31 - 1))
 def test_ink_keeps_its_place(atlas: Atlas, glyphs: GlyphAtlas, seed: int) -> None:
     batch = batch_of(atlas, 4)
@@ -141,7 +141,7 @@ def test_ink_keeps_its_place(atlas: Atlas, glyphs: GlyphAtlas, seed: int) -> Non
     assert share.min() > 0.5 and share.max() < 2.2
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(weight=st.floats(-0.06, 0.06))
 def test_strokes_gain_what_they_are_told_across_one_axis(weight: float) -> None:
     stem, bar = cell((30, 10, 40, 60)), cell((10, 30, 60, 40))
