@@ -1,34 +1,73 @@
 """The program `tongguocr`: arguments in, a command called, an exit code out.
 
-Bad input ends in one sentence on standard error and exit code 2.
+Each command is a module of its own: `HELP` is its line in the list of commands, `add_arguments` tells the
+parser its options, `run` does the work and returns its exit code, or nothing for success. What the work needs
+is imported inside `run`, so that starting the program stays quick. Bad input ends in one sentence on standard
+error and exit code 2.
 """
 
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 
-from tongguocr.cli import full_size, layout, making, measuring, read, serve, training
+from tongguocr import __version__
+from tongguocr.cli import (
+    ablate,
+    blocks,
+    compare,
+    eval,
+    expand,
+    export,
+    export_sft,
+    lines,
+    plot,
+    read,
+    serve,
+    synth,
+    train,
+    train_data,
+    vocab,
+)
+from tongguocr.cli.arguments import complain
 from tongguocr.errors import InputError
-from tongguocr.version import __version__
 
-GROUPS = (read, serve, layout, making, measuring, training, full_size)
+COMMANDS = {
+    "read": read,
+    "serve": serve,
+    "lines": lines,
+    "blocks": blocks,
+    "vocab": vocab,
+    "synth": synth,
+    "eval": eval,
+    "compare": compare,
+    "train-data": train_data,
+    "train": train,
+    "plot": plot,
+    "export": export,
+    "expand": expand,
+    "export-sft": export_sft,
+    "ablate": ablate,
+}
 
 
 def make_parser() -> argparse.ArgumentParser:
+    """The parser of the whole command line; what it parses holds the command's function as `run`."""
     parser = argparse.ArgumentParser(prog="tongguocr", description="OCR for Chinese historical documents.")
     parser.add_argument("--version", action="version", version=f"tongguocr {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for group in GROUPS:
-        group.add(commands)
+    for name, module in COMMANDS.items():
+        command = commands.add_parser(name, help=module.HELP)
+        module.add_arguments(command)
+        command.set_defaults(run=module.run)
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command that the arguments name; the exit code."""
     args = make_parser().parse_args(argv)
     try:
         return int(args.run(args) or 0)
     except InputError as error:
-        print(f"tongguocr: {error}", file=sys.stderr)
+        complain(str(error))
         return 2

@@ -1,23 +1,67 @@
-"""The commands of `tongguocr`, one module for what belongs together: arguments in, one call into the package.
-
-Each module has an `add` that tells the parser its commands. A command's work is imported inside it, so that
-starting the program stays quick; it returns its exit code, or nothing for success.
-
-reading    read
-serving    serve
-layout     lines, blocks
-measuring  eval, compare
-making     vocab, synth
-training   train-data, train, export
-full_size  expand, export-sft, ablate
-"""
+"""What several commands share: choices, options and checks of their arguments. Nothing heavy is imported."""
 
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, TypeAlias
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tongguocr.errors import InputError, need
 
 if TYPE_CHECKING:
-    Subparsers: TypeAlias = argparse._SubParsersAction[argparse.ArgumentParser]
-else:
-    Subparsers = object
+    from tongguocr.training.recogniser.labelled import Labelled, Say
+
+DIRECTIONS = ("vertical-rl", "vertical-lr", "horizontal")
+"""How lines follow each other: columns from the right, columns from the left, rows from the top."""
+PROTOCOLS = ("paper", "mcs", "omnidoc", "strict")
+"""Whose rules metrics follow (docs/metrics.md)."""
+
+
+def complain(sentence: str) -> None:
+    """One sentence on standard error."""
+    print(f"tongguocr: {sentence}", file=sys.stderr, flush=True)
+
+
+def check_positive(args: argparse.Namespace, *names: str) -> None:
+    """Refuse a number that is not more than 0; options that were not given are None and pass."""
+    for name in names:
+        value = getattr(args, name)
+        # Written so that it refuses what is no number, too.
+        if value is not None and not value > 0:
+            raise InputError(f"--{name.replace('_', '-')}: {value} is not more than 0.")
+
+
+def add_device(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--device", default="auto", metavar="DEVICE", help="cuda, cpu (default: what is there)"
+    )
+
+
+def add_protocol(parser: argparse.ArgumentParser) -> None:
+    """The options of commands that score: the protocol, variants taken as one, JSON instead of a table."""
+    parser.add_argument("--protocol", choices=PROTOCOLS, default="paper")
+    parser.add_argument("--fold-variants", action="store_true", help="also with graphic variants as one")
+    parser.add_argument("--json", action="store_true", help="one JSON object instead of a table")
+
+
+def need_full_size(what: str) -> None:
+    """Say now that the packages of the full-size model are missing."""
+    need(what, "glm", "torch", "transformers", "tokenizers")
+
+
+def is_full_size(stage: Path) -> bool:
+    """Whether a stage file trains the full-size model."""
+    from tongguocr.training.settings import read_tables
+
+    return "glm" in read_tables(stage)
+
+
+def read_glm_pages(written: list[str], stage_path: Path, say: Say) -> Labelled:
+    """The labelled pages of `--pages KIND=DIR …` as a stage of the full-size model wants them."""
+    from tongguocr.training.glm.stage import load_glm_stage
+    from tongguocr.training.recogniser.labelled import parse_source, read_pages
+
+    stage = load_glm_stage(stage_path).stage
+    sources = [parse_source(one) for one in written]
+    return read_pages(sources, stage.pages.kinds, stage.pages.judged, stage.mapping, say)

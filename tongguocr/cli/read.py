@@ -7,13 +7,11 @@ Without `-o` text is printed; one page may go into a file; a folder takes any nu
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tongguocr.cli.arguments import Subparsers
-from tongguocr.cli.layout import DIRECTIONS
+from tongguocr.cli.arguments import DIRECTIONS, check_positive, complain
 from tongguocr.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,19 +23,22 @@ if TYPE_CHECKING:
 _SUFFIXES = ".txt, .json, .xml (PAGE), .alto.xml, .tei.xml, .hocr, .md, .pdf, .csv, .overlay.png"
 
 
-def add(commands: Subparsers) -> None:
-    read = commands.add_parser("read", help="read images, folders, PDFs, IIIF manifests")
-    read.add_argument("source", nargs="+", metavar="SOURCE", help="image, folder, PDF, IIIF manifest")
-    read.add_argument("-o", "--output", metavar="OUT", help="a folder, or for one page a file: " + _SUFFIXES)
-    read.add_argument(
+HELP = "read images, folders, PDFs, IIIF manifests"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("source", nargs="+", metavar="SOURCE", help="image, folder, PDF, IIIF manifest")
+    parser.add_argument(
+        "-o", "--output", metavar="OUT", help="a folder, or for one page a file: " + _SUFFIXES
+    )
+    parser.add_argument(
         "--format", metavar="F,...", help="txt, json, page, alto, tei, hocr, md, pdf, csv (doubts), overlay"
     )
-    read.add_argument("--pages", metavar="RANGE", help="pages of each source, as in 1-3,7,12-")
-    read.add_argument("--recursive", action="store_true", help="a folder's subfolders too")
-    read.set_defaults(run=_read)
-    _add_text(read.add_argument_group("how text is written (docs/formats.md)"))
-    _add_means(read.add_argument_group("how pages are read"))
-    _add_batch(read.add_argument_group("many pages (docs/batches.md, docs/cluster.md)"))
+    parser.add_argument("--pages", metavar="RANGE", help="pages of each source, as in 1-3,7,12-")
+    parser.add_argument("--recursive", action="store_true", help="a folder's subfolders too")
+    _add_text(parser.add_argument_group("how text is written (docs/formats.md)"))
+    _add_means(parser.add_argument_group("how pages are read"))
+    _add_batch(parser.add_argument_group("many pages (docs/batches.md, docs/cluster.md)"))
 
 
 def _add_text(text: argparse._ArgumentGroup) -> None:
@@ -98,8 +99,8 @@ def _add_batch(batch: argparse._ArgumentGroup) -> None:
     )
 
 
-def _read(args: argparse.Namespace) -> int:
-    _check_numbers(args)
+def run(args: argparse.Namespace) -> int:
+    check_positive(args, "workers", "threads", "time_limit", "gpus_each")
     if args.format and not args.output:
         raise InputError("--format says what goes into a folder: name the folder with -o.")
     if args.gpus_each and not args.ray:
@@ -109,14 +110,6 @@ def _read(args: argparse.Namespace) -> int:
     if args.ray:
         raise InputError("--ray reads into a folder: name it with -o.")
     return _read_here(args)
-
-
-def _check_numbers(args: argparse.Namespace) -> None:
-    for name in ("workers", "threads", "time_limit", "gpus_each"):
-        value = getattr(args, name)
-        # Written so that it refuses what is no number, too.
-        if value is not None and not value > 0:
-            raise InputError(f"--{name.replace('_', '-')}: {value} is not more than 0.")
 
 
 def _is_folder(written: str) -> bool:
@@ -169,7 +162,7 @@ def _read_here(args: argparse.Namespace) -> int:
     if not several and problems:
         raise InputError(problems[0])
     for problem in problems:
-        _complain(problem)
+        complain(problem)
     style, read = _style(args), open_reader(_setup(args, args.threads or 0))
     for page in pages:
         try:
@@ -178,7 +171,7 @@ def _read_here(args: argparse.Namespace) -> int:
             if not several:
                 raise
             problems.append(str(error))
-            _complain(str(error))
+            complain(str(error))
             continue
         if args.output:
             write_page(result, Path(args.output), style=style)
@@ -186,10 +179,6 @@ def _read_here(args: argparse.Namespace) -> int:
             text = render_text(in_script(result, style.script), style.notes or "lines", style.flow)
             print(text.decode(), end="", flush=True)
     return 1 if problems else 0
-
-
-def _complain(sentence: str) -> None:
-    print(f"tongguocr: {sentence}", file=sys.stderr, flush=True)
 
 
 def _check_lines(args: argparse.Namespace, several: bool) -> None:

@@ -5,32 +5,31 @@ from __future__ import annotations
 import argparse
 from functools import partial
 
-from tongguocr.cli.arguments import Subparsers
 from tongguocr.errors import InputError, need
 
+HELP = "read pages for others, over HTTP"
 
-def add(commands: Subparsers) -> None:
-    serve = commands.add_parser("serve", help="read pages for others, over HTTP")
-    serve.add_argument("--host", default="127.0.0.1", metavar="HOST", help="this machine only, unless told")
-    serve.add_argument("--port", type=int, default=8000, metavar="N", help="8000; 0 for any that is free")
-    serve.add_argument("--engine", metavar="NAME", help="tongguocr, rapidocr, tesseract, hf")
-    serve.add_argument("--model", metavar="DIR", help="the engine's weights; hf: a folder or a hub's name")
-    serve.add_argument("--detector", metavar="NAME", help="what finds lines: tongguocr, rapidocr, none")
-    serve.add_argument("--threads", type=int, default=0, metavar="N", help="of each model (one a core)")
-    serve.add_argument(
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--host", default="127.0.0.1", metavar="HOST", help="this machine only, unless told")
+    parser.add_argument("--port", type=int, default=8000, metavar="N", help="8000; 0 for any that is free")
+    parser.add_argument("--engine", metavar="NAME", help="tongguocr, rapidocr, tesseract, hf")
+    parser.add_argument("--model", metavar="DIR", help="the engine's weights; hf: a folder or a hub's name")
+    parser.add_argument("--detector", metavar="NAME", help="what finds lines: tongguocr, rapidocr, none")
+    parser.add_argument("--threads", type=int, default=0, metavar="N", help="of each model (one a core)")
+    parser.add_argument(
         "--time-limit",
         type=float,
         default=300.0,
         metavar="S",
         help="seconds a request (300), waiting included",
     )
-    serve.add_argument(
+    parser.add_argument(
         "--api-key-env", metavar="NAME", help="the environment variable with the key that clients must have"
     )
-    serve.set_defaults(run=_serve)
 
 
-def _serve(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     need("The command serve", "serve", "fastapi", "uvicorn", "python_multipart")
     from tongguocr.reader import DEFAULT_DETECTOR, DEFAULT_ENGINE
     from tongguocr.serve import Bounds, Service, serve

@@ -1,0 +1,36 @@
+"""`tongguocr lines`: a page's image in; its lines, their kinds and order out (paper 3.1, docs/layout.md)."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from tongguocr.cli.arguments import DIRECTIONS
+
+HELP = "find a page's lines, their kinds and their order"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("image", type=Path, metavar="IMAGE")
+    parser.add_argument(
+        "-o", "--output", type=Path, required=True, metavar="LINES", help=".json, .xml (PAGE)"
+    )
+    parser.add_argument("--picture", type=Path, metavar="OUT.png", help="draw the lines, with order arrows")
+    parser.add_argument("--direction", choices=DIRECTIONS, help="how lines follow each other")
+    parser.add_argument("--detector", default="tongguocr", metavar="NAME", help="tongguocr, rapidocr")
+    parser.add_argument("--weights", type=Path, metavar="DIR", help="exported weights of our detector")
+
+
+def run(args: argparse.Namespace) -> None:
+    from tongguocr.formats import write_page
+    from tongguocr.formats.picture import draw_lines, save_picture
+    from tongguocr.layout.detect import find_lines, open_detector
+    from tongguocr.page import bare_page
+    from tongguocr.sources import load_pixels
+
+    page = bare_page(args.image.name, load_pixels(args.image))
+    found = find_lines(page, open_detector(args.detector, args.weights), args.direction)
+    write_page(found, args.output)
+    if args.picture:
+        save_picture(draw_lines(found), args.picture)
+    print(f"{len(found.lines)} lines: {args.output}")
