@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
 from tongguocr.geometry import Box, clip, expand, height, intersection, width
-from tongguocr.page import Block, Crop, Line, Page, Pixels
+from tongguocr.page import CANVAS_PADDING, Block, Crop, Line, Page, Pixels
 
 Mask = NDArray[np.bool_]
 
@@ -29,8 +29,8 @@ class CropSettings:
     """p, in units of the page's longer side: half a character of a half-leaf, so that strokes outside a tight
     box and the rules beside it stay visible."""
     min_margin: int = 4
-    padding: float = 1.05
-    """alpha: enough to keep edge characters off the canvas's border; more would only shrink them."""
+    padding: float = CANVAS_PADDING
+    """alpha: the canvas's side over the longer side of the region."""
     reliable: float = 0.02
     """Share of the region that must be free of all text for its median to count as background."""
     paper_percentile: float = 85.0

@@ -86,6 +86,11 @@ class Block:
         return page.lines[self.start : self.stop]
 
 
+CANVAS_PADDING = 1.05
+"""The paper's alpha: a crop's canvas is this many times the longer side of its region: enough to keep
+edge characters off the border; more would only shrink them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Crop:
     """The image of one block on its square canvas, at the page's own resolution."""

@@ -31,7 +31,7 @@ from tongguocr.layout.peaks import (
     together,
     without_echoes,
 )
-from tongguocr.layout.rapidocr import PeerDetector
+from tongguocr.layout.rapidocr import RapidocrDetector
 from tongguocr.layout.tiling import cut_tiles, padded, to_grey
 from tongguocr.page import Page, Pixels
 
@@ -229,12 +229,12 @@ def test_the_peer_gives_lines_without_kinds() -> None:
         )
         return SimpleNamespace(boxes=boxes, scores=[0.8, 0.1])
 
-    detector = PeerDetector(finder)
+    detector = RapidocrDetector(finder)
     page = find_lines(page_of(np.zeros((300, 200), np.uint8)), detector)
     (line,) = page.lines
     assert line.box == (10, 10, 40, 200) and line.confidence == 0.8 and not detector.tells_kinds
     assert seen == [((300, 200, 3), {"use_det": True, "use_cls": False, "use_rec": False})]
-    nothing_found = PeerDetector(lambda image, **options: SimpleNamespace(boxes=None, scores=None))
+    nothing_found = RapidocrDetector(lambda image, **options: SimpleNamespace(boxes=None, scores=None))
     assert find_lines(page_of(np.zeros((9, 9), np.uint8)), nothing_found).lines == ()
 
 
@@ -274,7 +274,7 @@ def test_the_command_says_what_brings_lines(tmp_path: Path) -> None:
 
 
 def test_missing_weights_are_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tongguocr.layout.detect.SHIPPED", tmp_path / "none")
+    monkeypatch.setattr("tongguocr.layout.detect.SHIPPED_DETECTOR", tmp_path / "none")
     with pytest.raises(InputError, match=r"none.manifest\.json: there is no such file\.$"):
         open_detector()
 

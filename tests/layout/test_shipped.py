@@ -13,7 +13,7 @@ from PIL import Image, ImageDraw
 from bench.layout import score_chars, score_page
 from tongguocr.formats import read_page
 from tongguocr.geometry import make_box
-from tongguocr.layout.detect import FILE, SHIPPED, LineDetector, find_lines, open_detector
+from tongguocr.layout.detect import FILE, SHIPPED_DETECTOR, LineDetector, find_lines, open_detector
 from tongguocr.page import Page, Pixels, bare_page
 from tongguocr.sources import load_pixels
 
@@ -33,7 +33,7 @@ def found_on(picture: Pixels, detector: LineDetector) -> Page:
 
 
 def test_it_is_small() -> None:
-    assert (SHIPPED / FILE).stat().st_size < 6_000_000
+    assert (SHIPPED_DETECTOR / FILE).stat().st_size < 6_000_000
 
 
 @pytest.mark.parametrize("factor", [0.45, 1.0, 2.2])

@@ -14,7 +14,7 @@ import numpy as np
 
 from tongguocr.blocks.candidates import Candidates
 from tongguocr.blocks.features import Cues, Floats
-from tongguocr.crops import CropSettings
+from tongguocr.page import CANVAS_PADDING
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class BlockPenalty:
     full_area: float = 0.9
     canvas: float = 1024.0
     """The longest side a recogniser takes (paper, stages 2 and 3)."""
-    padding: float = CropSettings().padding
+    padding: float = CANVAS_PADDING
     """The crop's alpha: what the canvas is larger than the block."""
     legible: float = 32.0
     """Pixels of height under which rare characters of twenty strokes run together."""

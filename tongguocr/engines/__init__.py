@@ -24,9 +24,11 @@ from pathlib import Path
 
 from tongguocr.engines.base import BlockInput, BlockReading, Engine, LineReading, fill_page, make_inputs
 from tongguocr.errors import InputError
+from tongguocr.weights import SHIPPED
 
 __all__ = [
     "ENGINES",
+    "SHIPPED",
     "BlockInput",
     "BlockReading",
     "Engine",
@@ -37,8 +39,6 @@ __all__ = [
 ]
 
 ENGINES = ("tongguocr", "rapidocr", "tesseract", "server", "hf")
-SHIPPED = Path(__file__).parent.parent / "weights"
-"""Where the weights of the package lie."""
 
 
 def open_engine(

@@ -13,8 +13,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from tongguocr.engines.base import BlockInput, BlockReading, LineReading
-from tongguocr.errors import MissingExtraError
 from tongguocr.geometry import Box, clip
+from tongguocr.layout.rapidocr import open_rapidocr, to_bgr
 from tongguocr.page import Char, Crop, Line, Pixels
 
 
@@ -24,26 +24,6 @@ class LineReader(Protocol):
     def __call__(
         self, img_content: Pixels, *, use_det: bool, use_cls: bool, use_rec: bool, return_word_box: bool
     ) -> Any: ...
-
-
-def open_rapidocr(wanted_by: str, threads: int = 0, **settings: float) -> Any:
-    """RapidOCR with its own default models, PP-OCRv6 small, and silent; `settings` are global ones of its.
-
-    `threads` 0 means one a core.
-    """
-    try:
-        from rapidocr import RapidOCR
-    except ImportError:
-        raise MissingExtraError(wanted_by, "peer") from None
-    chosen = {f"Global.{name}": value for name, value in settings.items()}
-    if threads:
-        chosen["EngineConfig.onnxruntime.intra_op_num_threads"] = threads
-    return RapidOCR(params={"Global.log_level": "error", **chosen})
-
-
-def to_bgr(pixels: Pixels) -> Pixels:
-    """Grey or RGB in the order of colours that OpenCV has."""
-    return np.repeat(pixels[..., None], 3, 2) if pixels.ndim == 2 else pixels[..., ::-1]
 
 
 class PeerEngine:

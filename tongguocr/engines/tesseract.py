@@ -20,9 +20,10 @@ import numpy as np
 from PIL import Image
 
 from tongguocr.engines.base import BlockInput, BlockReading, LineReading
-from tongguocr.engines.rapidocr import char_box, cut_line, to_bgr
+from tongguocr.engines.rapidocr import char_box, cut_line
 from tongguocr.errors import InputError
 from tongguocr.formats.xml import Element, parse_xml
+from tongguocr.layout.rapidocr import to_bgr
 from tongguocr.page import Char, Line, Pixels
 
 PROGRAM = "tesseract"

@@ -24,12 +24,12 @@ from tongguocr.engines.base import BlockInput, BlockReading, LineReading, Stop, 
 from tongguocr.engines.guard import Limits, Watch, character_cap
 from tongguocr.engines.locate import find_peak
 from tongguocr.engines.prepare import Prepared, Scaling, prepare
-from tongguocr.errors import InputError
+from tongguocr.engines.weights import DECODER, ENCODER, Weights, load_weights
 from tongguocr.geometry import Box, Point, centre, height, width
 from tongguocr.page import Char, Line
 from tongguocr.tokens.codec import FIXED, SPECIALS, UNREADABLE, Codec, DecodedChar
 from tongguocr.tokens.transitions import TRANSITIONS
-from tongguocr.weights import DECODER, ENCODER, Weights, load_weights
+from tongguocr.weights import open_session
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
@@ -279,18 +279,3 @@ def _around(at: Point, size: Point, region: Box) -> Box:
     half_x = max(min(wide / 2, x - region[0], region[2] - x), 0.5)
     half_y = max(min(high / 2, y - region[1], region[3] - y), 0.5)
     return (round(x - half_x, 2), round(y - half_y, 2), round(x + half_x, 2), round(y + half_y, 2))
-
-
-def open_session(model: bytes, path: Path, threads: int) -> InferenceSession:
-    """A graph of ONNX Runtime, from the bytes of the file at `path`."""
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.log_severity_level = 3
-    try:
-        return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-    except Exception as error:
-        # ONNX Runtime has an exception of its own for every kind of damage, without a common base.
-        reason = str(error).splitlines()[0][:200]
-        raise InputError(f"{path}: ONNX Runtime cannot use this file ({reason}).") from None

@@ -24,10 +24,11 @@ from tongguocr.layout.order import order_lines
 from tongguocr.layout.peaks import Characters, Floats, find_peaks, together, without_echoes
 from tongguocr.layout.tiling import cut_tiles, is_blank, padded, to_grey
 from tongguocr.page import Line, Page, Pixels
+from tongguocr.weights import MANIFEST, SHIPPED, open_session, read_checked, read_manifest
 
 DETECTORS = ("tongguocr", "rapidocr")
 FILE = "detector.onnx"
-SHIPPED = Path(__file__).parent.parent / "weights" / "detector"
+SHIPPED_DETECTOR = SHIPPED / "detector"
 """Where the detector's weights of the package lie."""
 
 Network: TypeAlias = Callable[[Floats], Floats]
@@ -208,19 +209,16 @@ def find_lines(page: Page, detector: LineDetector, direction: Writing | None = N
 def open_detector(name: str = "tongguocr", weights: Path | None = None, threads: int = 0) -> LineDetector:
     """A detector by its name; `threads` 0 means as many as there are cores."""
     if name == "rapidocr":
-        from tongguocr.layout.rapidocr import PeerDetector
+        from tongguocr.layout.rapidocr import RapidocrDetector
 
-        return PeerDetector(threads=threads)
+        return RapidocrDetector(threads=threads)
     if name != "tongguocr":
         raise InputError(f"There is no detector {name!r}; take one of {', '.join(DETECTORS)}.")
-    return CharacterDetector(load_network(weights or SHIPPED, threads))
+    return CharacterDetector(load_network(weights or SHIPPED_DETECTOR, threads))
 
 
 def load_network(folder: Path, threads: int = 0) -> Network:
     """The network in a folder that `tongguocr export` wrote, once its SHA-256 is right."""
-    from tongguocr.engines.tongguocr import open_session
-    from tongguocr.weights import MANIFEST, read_checked, read_manifest
-
     path = folder / MANIFEST
     manifest = read_manifest(path)
     try:

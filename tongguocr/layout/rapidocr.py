@@ -1,7 +1,7 @@
-"""The peer detector: the text boxes of PP-OCRv6 through the package `rapidocr`, behind our interface.
+"""RapidOCR's detector behind our interface: pixels in, the text boxes of PP-OCRv6 out, as lines.
 
 It finds quadrangles, at one scale, without kinds or order; both follow from our own rules. Its model is in
-its wheel; nothing is fetched. Needs the extra `peer`.
+its wheel; nothing is fetched. Needs the extra `peer`. `open_rapidocr` is shared with the engine `rapidocr`.
 """
 
 from __future__ import annotations
@@ -10,19 +10,39 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tongguocr.engines.rapidocr import open_rapidocr, to_bgr
+from tongguocr.errors import MissingExtraError
 from tongguocr.geometry import Point, bounds, height, width
 from tongguocr.page import Line, Pixels, guess_direction
 
 
+def open_rapidocr(wanted_by: str, threads: int = 0, **settings: float) -> Any:
+    """RapidOCR with its own default models, PP-OCRv6 small, and silent; `settings` are global ones of its.
+
+    `threads` 0 means one a core.
+    """
+    try:
+        from rapidocr import RapidOCR
+    except ImportError:
+        raise MissingExtraError(wanted_by, "peer") from None
+    chosen = {f"Global.{name}": value for name, value in settings.items()}
+    if threads:
+        chosen["EngineConfig.onnxruntime.intra_op_num_threads"] = threads
+    return RapidOCR(params={"Global.log_level": "error", **chosen})
+
+
+def to_bgr(pixels: Pixels) -> Pixels:
+    """Grey or RGB in the order of colours that OpenCV has."""
+    return np.repeat(pixels[..., None], 3, 2) if pixels.ndim == 2 else pixels[..., ::-1]
+
+
 class BoxFinder(Protocol):
-    """The one call of `rapidocr.RapidOCR` that is used."""
+    """The one call of `rapidocr.RapidOCR` that the detector uses."""
 
     def __call__(self, img_content: Pixels, *, use_det: bool, use_cls: bool, use_rec: bool) -> Any: ...
 
 
-class PeerDetector:
-    """Its boxes as lines."""
+class RapidocrDetector:
+    """A line for every box that RapidOCR finds."""
 
     tells_kinds = False
 

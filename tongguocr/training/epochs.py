@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from tongguocr.engines.weights import CODEC
 from tongguocr.errors import InputError
 from tongguocr.files import make_folder
 from tongguocr.tokens.codec import Codec
@@ -27,7 +28,6 @@ from tongguocr.training.recogniser.page_feed import Drawn, PageFeed, PageMaker, 
 from tongguocr.training.recogniser.pages import PageRecipe
 from tongguocr.training.recogniser.task import Lesson, SmallLesson
 from tongguocr.training.recogniser.validation import Judge
-from tongguocr.weights import CODEC
 
 
 def train_pages(

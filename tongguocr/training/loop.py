@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from tongguocr.engines.weights import CODEC
 from tongguocr.files import make_folder
 from tongguocr.training.checkpoint import RESUME, Journal, Means, Progress, Record, SmallJournal, load, resume
 from tongguocr.training.distributed import Team, gather_team, my_number
@@ -27,7 +28,6 @@ from tongguocr.training.recogniser.task import Lesson, SmallLesson
 from tongguocr.training.recogniser.validation import Judge
 from tongguocr.training.synth.gpu import GlyphAtlas, render_batch
 from tongguocr.training.synth.gpu.lines import LineStore
-from tongguocr.weights import CODEC
 
 __all__ = ["Painter", "load", "make_ready", "train"]
 

@@ -1,63 +1,32 @@
-"""A folder of weights -> its checked contents: the manifest, the files it names, the token table.
+"""Weights on disk -> bytes that may be used: manifests, files checked by their SHA-256, ONNX sessions.
 
-Every file's SHA-256 is compared with the manifest before it is used; a file that is missing, cut off or
-changed gives one sentence.
+A folder of weights has a manifest that names its files. Every file's SHA-256 is compared with the manifest
+before it is used; a file that is missing, cut off or changed gives one sentence. What a file means is known
+to those who open it: `layout.detect` the detector's, `engines.weights` the recogniser's.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tongguocr.errors import InputError
 from tongguocr.files import decode_utf8, read_bytes
-from tongguocr.tokens.codec import Codec, load_codec
+
+if TYPE_CHECKING:
+    from onnxruntime import InferenceSession
 
 FORMAT, VERSION = "tongguocr-weights", 1
-MANIFEST, ENCODER, DECODER, CODEC = "manifest.json", "encoder.onnx", "decoder.onnx", "codec.json"
-FILES = (ENCODER, DECODER, CODEC)
-
-
-@dataclass(frozen=True)
-class Weights:
-    """What a reader needs of a model."""
-
-    encoder: bytes
-    decoder: bytes
-    codec: Codec
-    stride: int
-    heads: int
-    head: int
-    """Channels of one head."""
-    layers: int
-    """Layers of the decoder."""
-    size: dict[str, Any] = field(default_factory=dict)
-    """All sizes of the network, for those who train it further."""
+MANIFEST = "manifest.json"
+SHIPPED = Path(__file__).parent
+"""Where the recogniser's weights of the package lie; the detector's are in `detector` below it."""
 
 
 def sha256(path: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal."""
     return hashlib.sha256(read_bytes(path)).hexdigest()
-
-
-def load_weights(folder: Path) -> Weights:
-    """The weights in a folder that `tongguocr.training.recogniser.export` wrote."""
-    path = folder / MANIFEST
-    manifest = read_manifest(path)
-    try:
-        size = manifest["size"]
-        width, heads, layers = (int(size[key]) for key in ("width", "heads", "decoder_layers"))
-        stride, wanted = (
-            int(manifest["stride"]),
-            {name: str(manifest["files"][name]["sha256"]) for name in FILES},
-        )
-    except (KeyError, TypeError, ValueError):
-        raise InputError(f"{path}: the manifest of the weights is not complete.") from None
-    data = {name: read_checked(folder / name, wanted[name]) for name in FILES}
-    codec = load_codec(folder / CODEC)
-    return Weights(data[ENCODER], data[DECODER], codec, stride, heads, width // max(heads, 1), layers, size)
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
@@ -74,8 +43,23 @@ def read_manifest(path: Path) -> dict[str, Any]:
 
 
 def read_checked(path: Path, wanted: str) -> bytes:
-    """A file whose SHA-256 is the one wanted."""
+    """The contents of a file whose SHA-256 is the one wanted."""
     data = read_bytes(path)
     if hashlib.sha256(data).hexdigest() != wanted:
         raise InputError(f"{path}: the file is not the one that {MANIFEST} names; fetch the weights again.")
     return data
+
+
+def open_session(model: bytes, path: Path, threads: int) -> InferenceSession:
+    """A session of ONNX Runtime on the CPU, from the bytes of the file at `path`; 0 threads: one a core."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.log_severity_level = 3
+    try:
+        return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    except Exception as error:
+        # ONNX Runtime has an exception of its own for every kind of damage, without a common base.
+        reason = str(error).splitlines()[0][:200]
+        raise InputError(f"{path}: ONNX Runtime cannot use this file ({reason}).") from None

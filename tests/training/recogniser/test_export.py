@@ -13,11 +13,11 @@ import torch
 from paths import ROOT
 from tiny_recogniser import CODEC, SIZE, tiny_graphs, tiny_model, write_tiny
 
+from tongguocr.engines.weights import DECODER, ENCODER, load_weights
 from tongguocr.errors import InputError
 from tongguocr.tokens.codec import Codec
 from tongguocr.training.recogniser.export import write_weights
 from tongguocr.training.recogniser.quantise import BLOCK, quantise, quantise_rows
-from tongguocr.weights import DECODER, ENCODER, load_weights
 
 LAYERS, HEADS, HEAD = SIZE.decoder_layers, SIZE.heads, SIZE.width // SIZE.heads
 

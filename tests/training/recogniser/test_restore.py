@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from onnx import numpy_helper
 from tiny_recogniser import CODEC, SIZE, tiny_graphs, tiny_model, write_tiny
 
+from tongguocr.engines.weights import DECODER, ENCODER
 from tongguocr.errors import InputError
 from tongguocr.tokens.codec import Codec
 from tongguocr.training.checkpoint import save
@@ -23,7 +24,7 @@ from tongguocr.training.recogniser.model import Recogniser
 from tongguocr.training.recogniser.quantise import quantise_rows, restore_rows
 from tongguocr.training.recogniser.restore import begin_from, open_model, restore
 from tongguocr.training.recogniser.stored import NOTE, read_note
-from tongguocr.weights import DECODER, ENCODER, MANIFEST, sha256
+from tongguocr.weights import MANIFEST, sha256
 
 
 def tables(folder: Path) -> dict[str, bytes]:

@@ -27,6 +27,7 @@ import onnx
 import torch
 from torch import Tensor, nn
 
+from tongguocr.engines.weights import CODEC, DECODER, ENCODER
 from tongguocr.errors import InputError
 from tongguocr.files import make_folder, write_bytes
 from tongguocr.tokens.codec import Codec
@@ -42,7 +43,7 @@ from tongguocr.training.recogniser.model import (
 )
 from tongguocr.training.recogniser.quantise import quantise
 from tongguocr.training.recogniser.stored import find_parameters, missing, write_note
-from tongguocr.weights import CODEC, DECODER, ENCODER, FORMAT, MANIFEST, VERSION, sha256
+from tongguocr.weights import FORMAT, MANIFEST, VERSION, sha256
 
 OPSET = 18
 CANDIDATES = 5

@@ -14,12 +14,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tongguocr.engines import SHIPPED
+from tongguocr.engines.weights import CODEC, load_weights
 from tongguocr.errors import InputError
 from tongguocr.tokens.codec import Codec, load_codec
 from tongguocr.training.checkpoint import MODEL, RESUME, load
 from tongguocr.training.recogniser.model import ModelSize, Recogniser
-from tongguocr.weights import CODEC, MANIFEST, load_weights
+from tongguocr.weights import MANIFEST, SHIPPED
 
 if TYPE_CHECKING:
     from tongguocr.training.recogniser.stored import Stored
