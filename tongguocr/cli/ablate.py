@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     need_full_size("Ablation")
-    from tongguocr.training.distributed import pick_device
+    from tongguocr.engines.devices import pick_device
     from tongguocr.training.glm.ablate import run_grid
 
     print(run_grid(args.grid, args.out, pick_device(args.device), print))

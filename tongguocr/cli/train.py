@@ -37,8 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     need("Training", "train", "torch")
+    from tongguocr.engines.devices import pick_device
     from tongguocr.training.detector.stage import is_detector_stage
-    from tongguocr.training.distributed import pick_device
     from tongguocr.training.settings import read_tables
     from tongguocr.training.stage import find_stage
 

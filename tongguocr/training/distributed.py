@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from tongguocr.errors import InputError, MissingExtraError
+from tongguocr.errors import MissingExtraError
 
 CLOCK = 10
 """Steps between two looks at the main process's clock: each look waits for the device."""
@@ -130,17 +130,3 @@ class Accelerated(Team):
 def gather_team(device: torch.device) -> Team:
     """The processes that were started together, or this one."""
     return Accelerated(device) if team_size() > 1 else Team(device)
-
-
-def pick_device(name: str) -> torch.device:
-    """A device by its name; `auto` is the GPU where there is one. The device itself is not touched."""
-    there = torch.cuda.is_available()
-    if name == "auto":
-        return torch.device("cuda" if there else "cpu")
-    try:
-        device = torch.device(name)
-    except RuntimeError:
-        raise InputError(f"There is no device {name!r}; take cuda, cpu or auto.") from None
-    if device.type not in (("cuda", "cpu") if there else ("cpu",)):
-        raise InputError(f"There is no device {name!r} that can train here.")
-    return device

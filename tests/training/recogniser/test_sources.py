@@ -9,8 +9,8 @@ from dataset_files import LINE, add_book, add_page
 from labelled_pages import write_pages
 from PIL import Image
 
+from tongguocr.engines.devices import pick_device
 from tongguocr.errors import InputError
-from tongguocr.training.distributed import pick_device
 from tongguocr.training.recogniser.labelled import parse_source, read_pages
 from tongguocr.training.stage import SHIPPED_STAGES, find_stage, load_page_stage
 

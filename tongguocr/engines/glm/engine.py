@@ -96,10 +96,10 @@ class HfEngine:
             import torch
         except ImportError:
             raise MissingExtraError("The engine hf", "glm") from None
+        from tongguocr.engines.devices import pick_device
         from tongguocr.engines.glm.image_settings import read_manner
         from tongguocr.engines.glm.network import GlmNetwork
         from tongguocr.engines.glm.pretrained import load_foundation
-        from tongguocr.training.distributed import pick_device
 
         self.reading, self.device = reading, pick_device(device)
         half = torch.bfloat16 if self.device.type == "cuda" else torch.float32

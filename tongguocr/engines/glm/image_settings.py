@@ -18,7 +18,6 @@ from tongguocr.errors import InputError
 from tongguocr.files import decode_utf8, read_bytes, write_bytes
 from tongguocr.geometry import Box
 from tongguocr.page import Pixels
-from tongguocr.training.glm.samples import shown_pixels
 
 FILE = "reading.json"
 
@@ -45,6 +44,16 @@ class Manner:
             return scale_picture(grey, vision), place
         pixels, place = shown_pixels(block, self.square)
         return scale_picture(pixels, vision.within(self.side)), place
+
+
+def shown_pixels(given: BlockInput, square: bool) -> tuple[Pixels, Box]:
+    """What of a block is looked at, and where it lies on the page: its canvas, or its region alone."""
+    crop = given.crop
+    high, wide = crop.pixels.shape[:2]
+    if square:
+        return crop.pixels, crop.to_page((0, 0, wide, high))
+    x0, y0, x1, y1 = (round(value) for value in crop.to_canvas(crop.region))
+    return crop.pixels[y0:y1, x0:x1], crop.region
 
 
 def write_manner(manner: Manner, folder: Path) -> None:

@@ -16,11 +16,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tongguocr.engines.base import BlockInput
+from tongguocr.engines.glm.image_settings import shown_pixels
 from tongguocr.engines.glm.processor import Vision, image_tokens, positions, scale_picture
 from tongguocr.engines.glm.prompt import Wording
 from tongguocr.errors import InputError
-from tongguocr.geometry import Box
 from tongguocr.page import Line, Pixels
 from tongguocr.tokens.codec import build_target, target_text
 from tongguocr.training.recogniser.labelled import Labelled, LabelledPage
@@ -69,16 +68,6 @@ class GlmSample:
     """... and its ids, with the end token."""
     tokens: int
     """Of the whole sequence."""
-
-
-def shown_pixels(given: BlockInput, square: bool) -> tuple[Pixels, Box]:
-    """What of a block is looked at, and where it lies on the page: its canvas, or its region alone."""
-    crop = given.crop
-    high, wide = crop.pixels.shape[:2]
-    if square:
-        return crop.pixels, crop.to_page((0, 0, wide, high))
-    x0, y0, x1, y1 = (round(value) for value in crop.to_canvas(crop.region))
-    return crop.pixels[y0:y1, x0:x1], crop.region
 
 
 def write_answer(lines: Sequence[Line], wide: float, high: float, transitions: bool) -> str:
