@@ -20,10 +20,9 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.machine import machine, wait
+from tongguocr.engines.glm.config import MERGE, PUBLISHED, GlmSize
 from tongguocr.engines.glm.generate import generate
-from tongguocr.engines.glm.network import GlmNetwork, compile_layers
 from tongguocr.engines.glm.processor import grids_of, patch_pictures
-from tongguocr.engines.glm.sizes import MERGE, PUBLISHED, GlmSize
 from tongguocr.errors import InputError
 from tongguocr.training.distributed import Team
 from tongguocr.training.glm.estimate import (
@@ -34,6 +33,7 @@ from tongguocr.training.glm.estimate import (
     step_operations,
 )
 from tongguocr.training.glm.fresh import fresh_foundation, fresh_tokenizer
+from tongguocr.training.glm.network import GlmTrainingNetwork, compile_layers
 from tongguocr.training.glm.samples import GlmBatch, GlmSample, stack_glm
 from tongguocr.training.glm.stage import GlmDrawnStage, load_glm_drawn_stage
 from tongguocr.training.glm.task import PageLesson, Pupil
@@ -101,7 +101,7 @@ def make_pupil(size: GlmSize, run: Run, checkpointing: bool) -> Pupil:
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     with device:
         foundation = fresh_foundation(size, fresh_tokenizer())
-    network = GlmNetwork(foundation.model).to(device).train()
+    network = GlmTrainingNetwork(foundation.model).to(device).train()
     if checkpointing:
         foundation.model.gradient_checkpointing_enable({"use_reentrant": False})
     if run.compile:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import torch
 from labelled_pages import CHARS
 
+from tongguocr.engines.glm.config import GlmSize
 from tongguocr.engines.glm.pretrained import Foundation, save_foundation
-from tongguocr.engines.glm.sizes import GlmSize
+from tongguocr.engines.glm.processor import image_tokens
 from tongguocr.training.glm.expand import expand
 from tongguocr.training.glm.fresh import fresh_foundation, fresh_tokenizer
+from tongguocr.training.glm.samples import GlmBatch, GlmSample, stack_glm
 
 COMMON = "天地人之"
 """Characters that are one token before anything is added."""
@@ -55,3 +58,23 @@ def write_model(folder: Path, characters: str = CHARS) -> Path:
     """An expanded one as a folder."""
     save_foundation(expand(make_foundation(), characters)[0], folder)
     return folder
+
+
+SHAPES = [(112, 140), (140, 112), (112, 140), (112, 112)]
+TEXTS = ["天地<left>𤣥", "人", "㫖㫖<down>䟽䟽䟽天", "永"]
+
+
+def make_samples(foundation: Foundation) -> list[GlmSample]:
+    """Pictures of noise in a few sizes, with answers."""
+    dice, wording = np.random.default_rng(1), foundation.wording
+    samples = []
+    for (high, wide), text in zip(SHAPES, TEXTS, strict=True):
+        picture = dice.integers(0, 256, (high, wide, 3)).astype(np.uint8)
+        answer = (*wording.encode(text), wording.end)
+        prompt = wording.prompt(image_tokens(high, wide, foundation.vision))
+        samples.append(GlmSample(picture, text, answer, len(prompt) + len(answer)))
+    return samples
+
+
+def make_batch(foundation: Foundation) -> GlmBatch:
+    return stack_glm(make_samples(foundation), foundation.wording, foundation.vision)

@@ -13,7 +13,6 @@ from tiny_fonts import write_sources
 
 from tongguocr.cli import main
 from tongguocr.engines.glm.image_settings import read_manner
-from tongguocr.engines.glm.network import GlmNetwork
 from tongguocr.engines.glm.pretrained import load_foundation
 from tongguocr.engines.glm.processor import read_vision, to_patches
 from tongguocr.errors import InputError
@@ -21,6 +20,7 @@ from tongguocr.tokens.codec import FIXED, Codec
 from tongguocr.training.distributed import Team
 from tongguocr.training.glm.checkpoint import DENSE, MODEL
 from tongguocr.training.glm.estimate import count_parameters
+from tongguocr.training.glm.network import GlmTrainingNetwork
 from tongguocr.training.glm.stage import load_glm_drawn_stage
 from tongguocr.training.glm.task import DrawnLesson, Pupil, back_loss, codec_table
 from tongguocr.training.glm.train import from_nothing
@@ -144,7 +144,7 @@ def test_spots_are_the_image_tokens_around_a_character(root: Path, data: Data) -
     stage = load_glm_drawn_stage(root / "stage.toml")
     foundation = from_nothing(data, stage)
     table = codec_table(data.codec, foundation.wording)
-    network = GlmNetwork(foundation.model, dense=True)
+    network = GlmTrainingNetwork(foundation.model, dense=True)
     pupil = Pupil(
         network, network, foundation.wording, foundation.vision, stage.run, Team(torch.device("cpu"))
     )
@@ -155,13 +155,13 @@ def test_spots_are_the_image_tokens_around_a_character(root: Path, data: Data) -
         image[1, :, 28 * row : 28 * row + 28, 28 * column : 28 * column + 28] = 0
         dark = to_patches(image, pupil.vision).reshape(2 * rows * columns, -1).amin(1) < 0
         place = torch.tensor([[column + 0.5, row + 0.5]])
-        spots = lesson._spots(torch.tensor([token]), place, torch.tensor([1]), (rows, columns))
-        middle = spots.around[0, spots.share[0].argmax()]
-        assert spots.share.max() == 1 and dark.nonzero().flatten().tolist() == [middle]
-        assert spots.wanted.tolist() == [table[token]]
+        places = lesson._places(torch.tensor([token]), place, torch.tensor([1]), (rows, columns))
+        middle = places.around[0, places.weights[0].argmax()]
+        assert places.weights.max() == 1 and dark.nonzero().flatten().tolist() == [middle]
+        assert places.targets.tolist() == [table[token]]
     far = torch.tensor([[-0.1, 0.2], [columns + 0.1, 0.2]])
-    lost = lesson._spots(torch.tensor([token, token]), far, torch.tensor([0, 0]), (rows, columns))
-    assert lost.wanted.tolist() == [-100, -100], "characters that the page's bend took out of the picture"
+    lost = lesson._places(torch.tensor([token, token]), far, torch.tensor([0, 0]), (rows, columns))
+    assert lost.targets.tolist() == [-100, -100], "characters that the page's bend took out of the picture"
 
 
 def test_a_character_looks_back_at_the_one_before_it() -> None:

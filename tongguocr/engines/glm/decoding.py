@@ -13,11 +13,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from tongguocr.engines.glm.network import GlmNetwork
+from tongguocr.engines.glm.config import MERGE
+from tongguocr.engines.glm.network import GlmNetwork, Grid
 from tongguocr.engines.glm.processor import positions
 from tongguocr.engines.glm.prompt import Wording
-from tongguocr.engines.glm.sizes import MERGE
-from tongguocr.engines.glm.vision import Grid
 
 WARM = 2
 """Steps before one is recorded: the first ones set things up that a recording must not hold."""
@@ -125,7 +124,7 @@ class Desk:
             memory.used = length
         known = torch.nn.functional.pad(prompts.known, (0, room))[:, None, None]
         hidden = network.embed(prompts.ids, pictures)
-        states = network.think(hidden, prompts.places, mask=prompts.mask(), memory=memory)
+        states = network.hidden_states(hidden, prompts.places, mask=prompts.mask(), cache=memory)
         likely = choose(network, states, rivals)
         following = prompts.places[0, :, -1] + 1
         return Desk(network, rivals, memory, known, following, likely, recorded)
@@ -161,7 +160,7 @@ class Desk:
             self.memory.used += 1
         mask = self.seen[..., : self.memory.used]
         places = self.following[None, :, None].expand(3, -1, 1)
-        states = self.network.think(embedded, places, mask=mask, memory=self.memory)
+        states = self.network.hidden_states(embedded, places, mask=mask, cache=self.memory)
         self.memory.place.add_(1)
         self.following.add_(1)
         found = choose(self.network, states, self.rivals)

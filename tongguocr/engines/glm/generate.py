@@ -13,9 +13,8 @@ import torch
 from torch import Tensor
 
 from tongguocr.engines.glm.decoding import Desk, make_prompts
-from tongguocr.engines.glm.network import GlmNetwork
+from tongguocr.engines.glm.network import GlmNetwork, Grid
 from tongguocr.engines.glm.prompt import Wording
-from tongguocr.engines.glm.vision import Grid
 
 Stop = Callable[[int, int], bool]
 """Told the number of a picture and its next token; whether to stop there. End tokens are not told."""
@@ -46,7 +45,7 @@ def generate(
 ) -> list[Written]:
     """The answers about pictures, each of at most `longest` tokens; `record` is for GPUs (desk.py)."""
     prompts = make_prompts(grids, wording, patches.device)
-    desk = Desk.begin(network, prompts, network.look(patches, grids), longest, rivals, record)
+    desk = Desk.begin(network, prompts, network.encode_images(patches, grids), longest, rivals, record)
     texts = [Written() for _ in grids]
     rows, going = list(range(len(grids))), set(range(len(grids)))
     likely = desk.likely

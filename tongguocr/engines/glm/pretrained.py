@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from tongguocr.engines.glm.config import MERGE, TEMPORAL, GlmSize, size_of
 from tongguocr.engines.glm.processor import PREPROCESSOR, PROCESSOR, Vision, read_vision
 from tongguocr.engines.glm.prompt import IMAGE, Wording, make_wording
-from tongguocr.engines.glm.sizes import MERGE, TEMPORAL, GlmSize, size_of
 from tongguocr.errors import InputError, MissingExtraError
 from tongguocr.files import make_folder, write_bytes
 from tongguocr.tokens.base_tokenizer import open_tokenizer

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from tongguocr.engines.glm.sizes import MERGE, TEMPORAL
+from tongguocr.engines.glm.config import MERGE, TEMPORAL
 from tongguocr.errors import InputError
 from tongguocr.files import decode_utf8, read_bytes
 from tongguocr.page import Pixels

@@ -16,17 +16,17 @@ import torch
 from torch import nn
 
 from tongguocr.engines.glm.image_settings import Manner, write_manner
-from tongguocr.engines.glm.network import GlmNetwork
 from tongguocr.engines.glm.pretrained import Foundation, save_foundation
 from tongguocr.errors import InputError
 from tongguocr.training.checkpoint import RESUME, Journal, Progress, resume, write_whole
+from tongguocr.training.glm.network import GlmTrainingNetwork
 from tongguocr.training.optimisers import Optimisers
 
 MODEL, DENSE = "model", "dense.pt"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GlmJournal(Journal[GlmNetwork]):
+class GlmJournal(Journal[GlmTrainingNetwork]):
     """The files of a run."""
 
     foundation: Foundation

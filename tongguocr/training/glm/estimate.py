@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tongguocr.engines.glm.sizes import MERGE, TEMPORAL, GlmSize
+from tongguocr.engines.glm.config import MERGE, TEMPORAL, GlmSize
 from tongguocr.training.glm.samples import GlmSettings
 
 PEAK = 989e12

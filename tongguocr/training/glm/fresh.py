@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from tongguocr.engines.glm.config import GlmSize, make_config
 from tongguocr.engines.glm.pretrained import Foundation, need_transformers
 from tongguocr.engines.glm.processor import Vision
 from tongguocr.engines.glm.prompt import AFTER, SPECIALS, make_wording
-from tongguocr.engines.glm.sizes import GlmSize, make_config
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

@@ -11,10 +11,10 @@ from statistics import fmean
 
 import numpy as np
 
+from tongguocr.engines.glm.config import GlmSize, size_of
 from tongguocr.engines.glm.pretrained import TOKENIZER, find_folder, need_transformers
 from tongguocr.engines.glm.processor import image_tokens, read_vision
 from tongguocr.engines.glm.prompt import make_wording
-from tongguocr.engines.glm.sizes import GlmSize, size_of
 from tongguocr.errors import InputError
 from tongguocr.tokens.base_tokenizer import open_tokenizer
 from tongguocr.tokens.codec import Codec

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import lcm
 from pathlib import Path
 
-from tongguocr.engines.glm.sizes import GlmSize
+from tongguocr.engines.glm.config import GlmSize
 from tongguocr.errors import InputError
 from tongguocr.training.glm.samples import GlmSettings
 from tongguocr.training.optimisers import Run

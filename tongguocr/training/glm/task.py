@@ -16,15 +16,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from tongguocr.engines.glm.config import MERGE
 from tongguocr.engines.glm.generate import generate
-from tongguocr.engines.glm.network import IGNORED, Found, GlmNetwork, Spots
 from tongguocr.engines.glm.processor import Vision, grids_of, patch_pictures, positions, to_patches
 from tongguocr.engines.glm.prompt import Wording
-from tongguocr.engines.glm.sizes import MERGE
 from tongguocr.errors import InputError
 from tongguocr.tokens.codec import BYTES, SPECIALS, Codec
 from tongguocr.tokens.transitions import TRANSITIONS
 from tongguocr.training.distributed import Team
+from tongguocr.training.glm.network import IGNORED, CharacterPlaces, GlmTrainingNetwork, Losses
 from tongguocr.training.glm.samples import GlmBatch, GlmSample
 from tongguocr.training.optimisers import Run
 from tongguocr.training.recogniser.losses import neighbours, pointer_loss, within
@@ -35,7 +35,7 @@ from tongguocr.training.recogniser.validation import SURPLUS, Exam, Judge, accur
 class Pupil:
     """The network in training, and what goes with it."""
 
-    network: GlmNetwork
+    network: GlmTrainingNetwork
     forward: Any
     """What to call in its place, so that gradients are everybody's."""
     wording: Wording
@@ -85,8 +85,8 @@ class PageLesson:
         patches = patch_pictures(batch.pictures, self.pupil.vision)
         grids = grids_of(batch.pictures, self.pupil.vision)
         with self.pupil.half():
-            found: Found = self.pupil.forward(
-                *(self.pupil.network.study, batch.ids, batch.ids, batch.positions, batch.answer),
+            found: Losses = self.pupil.forward(
+                *(self.pupil.network.losses, batch.ids, batch.ids, batch.positions, batch.answer),
                 *(patches, grids),
             )
         return found.loss, (found.loss, found.accuracy)
@@ -133,17 +133,18 @@ class DrawnLesson:
         work, (images, points, of_block) = batch
         pupil, run, stride = self.pupil, self.pupil.run, self.pupil.vision.patch * MERGE
         grid, at = (images.shape[2] // stride, images.shape[3] // stride), points / stride
-        ids, places, answer = self._sequence(work.tokens, grid)
-        spots = self._spots(work.characters, at, of_block, grid)
+        ids, token_positions, answer = self._sequence(work.tokens, grid)
+        places = self._places(work.characters, at, of_block, grid)
         given = self._corrupt(ids, answer)
         grids = [(grid[0] * MERGE, grid[1] * MERGE)] * len(images)
         with pupil.half():
             patches = to_patches(images, pupil.vision)
-            found: Found = pupil.forward(
-                pupil.network.study, given, ids, places, answer, patches, grids, spots
+            found: Losses = pupil.forward(
+                pupil.network.losses, given, ids, token_positions, answer, patches, grids, places
             )
-        ahead = pointer_loss(found.glances.ahead, at, work.places, grid)
-        back = back_loss(found.glances.back, at, of_block, grid)
+        assert found.heads is not None
+        ahead = pointer_loss(found.heads.ahead, at, work.places, grid)
+        back = back_loss(found.heads.back, at, of_block, grid)
         loss = found.loss + run.dense[int(passed >= 0.5)] * found.dense + run.pointer * (ahead + back)
         return loss, (found.loss, found.dense, ahead, back, found.accuracy)
 
@@ -159,12 +160,14 @@ class DrawnLesson:
         places = torch.from_numpy(positions(len(wording.before), patches, behind)).to(tokens.device)
         return ids, places[:, None].expand(-1, len(tokens), -1), answer
 
-    def _spots(self, characters: Tensor, at: Tensor, of_block: Tensor, grid: tuple[int, int]) -> Spots:
+    def _places(
+        self, characters: Tensor, at: Tensor, of_block: Tensor, grid: tuple[int, int]
+    ) -> CharacterPlaces:
         """`at` are places in image tokens."""
         around, share = neighbours(at, grid)
         wanted = torch.where(characters >= 0, self.table[characters.clamp(min=0)], IGNORED)
         count, first = grid[0] * grid[1], len(self.pupil.wording.before)
-        return Spots(
+        return CharacterPlaces(
             around + (of_block * count)[:, None],
             share,
             torch.where(within(at, grid), wanted, IGNORED),

@@ -15,7 +15,6 @@ from typing import Any
 import torch
 
 from tongguocr.engines.glm.image_settings import Manner
-from tongguocr.engines.glm.network import GlmNetwork, compile_layers, layers_of
 from tongguocr.engines.glm.pretrained import Foundation, load_foundation
 from tongguocr.engines.prepare import Scaling
 from tongguocr.errors import InputError
@@ -26,6 +25,7 @@ from tongguocr.training.epochs import go_through
 from tongguocr.training.glm.checkpoint import DENSE, MODEL, GlmJournal, take_up
 from tongguocr.training.glm.expand import expand
 from tongguocr.training.glm.fresh import fresh_foundation, fresh_tokenizer
+from tongguocr.training.glm.network import GlmTrainingNetwork, compile_layers, layers_of
 from tongguocr.training.glm.samples import GlmMaker, GlmSettings
 from tongguocr.training.glm.stage import GlmDrawnStage, GlmStage
 from tongguocr.training.glm.task import DrawnLesson, PageLesson, Pupil, codec_table
@@ -134,7 +134,7 @@ def make_ready(
 ) -> tuple[Pupil, GlmJournal]:
     """The network on its device with its optimisers, as far as an earlier run of this folder has come."""
     make_folder(out)
-    network = GlmNetwork(foundation.model, dense, settings.chunk)
+    network = GlmTrainingNetwork(foundation.model, dense, settings.chunk)
     if dense and foundation.folder and (foundation.folder / DENSE).exists() and network.dense is not None:
         network.dense.load_state_dict(torch.load(foundation.folder / DENSE, weights_only=True))
     network.to(team.device).train()
