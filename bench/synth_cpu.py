@@ -1,9 +1,9 @@
 """How fast the CPU paints pages: `python -m bench.synth_cpu --fonts DIR [--text FILE]`.
 
 Some pages of every kind, each scaled to as many pixels as 1200 x 1600, on one thread: processor seconds for
-composing, for clean ink, and for all wear, beside the peer, which is Pillow's plain `draw.text` of the same
-glyphs, black on white, not stretched, without wear or labels. Every face is drawn from once before the clock
-starts, so that opening fonts is not counted; the cache of glyphs starts empty on every page.
+composing, for clean ink, and for all degradation, beside Pillow's plain `draw.text` of the same glyphs, black
+on white, not stretched, without degradation or labels. Every face is drawn from once before the clock starts,
+so that opening fonts is not counted; the cache of glyphs starts empty on every page.
 """
 
 from __future__ import annotations

@@ -35,10 +35,10 @@ from tongguocr.training.synth.composition import (
     cut_out,
     to_page,
 )
-from tongguocr.training.synth.degradation import Wear, sample_wear
+from tongguocr.training.synth.degradation import Degradation, sample_degradation
 from tongguocr.training.synth.gpu import GlyphAtlas, paint, render_batch, unpack_bits
-from tongguocr.training.synth.gpu import degrade as gpu_wear
-from tongguocr.training.synth.gpu.degradation import Conditions, stack
+from tongguocr.training.synth.gpu import degrade as gpu_degrade
+from tongguocr.training.synth.gpu.degradation import DegradationBatch, stack_degradations
 from tongguocr.training.synth.gpu.lines import LineStore
 from tongguocr.training.synth.gpu.pack import Batch, pack
 from tongguocr.training.synth.gpu.warp import look
@@ -181,9 +181,9 @@ def paint_by_loop(block: Composition, cells: Any, atlas: GlyphAtlas) -> Tensor:
     return canvas
 
 
-def draw_wears(count: int, seed: int) -> list[Wear]:
+def draw_degradations(count: int, seed: int) -> list[Degradation]:
     rng = np.random.default_rng(seed)
-    return [sample_wear(rng, photographed=False) for _ in range(count)]
+    return [sample_degradation(rng, photographed=False) for _ in range(count)]
 
 
 def report(name: str, blocks: int, taken: float) -> None:
@@ -209,23 +209,23 @@ def compare_painters(
     print(f"{'ratio':<48}{peer * batch.blocks / ours:>10,.1f} times")
 
 
-def time_stages(batch: Batch, conditions: Conditions, atlas: GlyphAtlas, repeats: int) -> None:
+def time_stages(batch: Batch, degradation: DegradationBatch, atlas: GlyphAtlas, repeats: int) -> None:
     """Where the time goes, grey."""
     device = atlas.bits.device
-    batch, conditions = batch.to(device), conditions.to(device)
+    batch, degradation = batch.to(device), degradation.to(device)
     generator = torch.Generator(device).manual_seed(1)
-    ink = paint(batch, atlas, waver=conditions.flat("rule_waver"))
-    density = gpu_wear.press(ink, conditions, generator)
+    ink = paint(batch, atlas, waver=degradation.flat("rule_waver"))
+    density = gpu_degrade.press(ink, degradation, generator)
     layers = torch.stack([density.float(), ink.red], 1)
-    seen = look(layers, conditions).to(density.dtype)
-    sheet = partial(gpu_wear._on_paper, seen[:, 0], seen[:, 1], conditions, False, generator)
+    seen = look(layers, degradation).to(density.dtype)
+    sheet = partial(gpu_degrade._on_paper, seen[:, 0], seen[:, 1], degradation, False, generator)
     images = sheet()
     stages: dict[str, Callable[[], object]] = {
-        "paint": lambda: paint(batch, atlas, waver=conditions.flat("rule_waver")),
-        "impression": lambda: gpu_wear.press(ink, conditions, generator),
-        "warp": lambda: look(layers, conditions),
+        "paint": lambda: paint(batch, atlas, waver=degradation.flat("rule_waver")),
+        "impression": lambda: gpu_degrade.press(ink, degradation, generator),
+        "warp": lambda: look(layers, degradation),
         "paper": sheet,
-        "camera": lambda: gpu_wear._photograph(images, conditions, generator),
+        "camera": lambda: gpu_degrade._photograph(images, degradation, generator),
     }
     for name, stage in stages.items():
         taken = seconds(lambda _, stage=stage: stage(), device, repeats)  # type: ignore[misc]
@@ -235,7 +235,7 @@ def time_stages(batch: Batch, conditions: Conditions, atlas: GlyphAtlas, repeats
 def measure(
     name: str,
     batch: Batch,
-    wears: list[Wear],
+    degradations: list[Degradation],
     atlas: GlyphAtlas | None,
     store: LineStore | None,
     device: torch.device,
@@ -243,14 +243,15 @@ def measure(
 ) -> None:
     """From a packed batch on the host to finished images on the device."""
     start = time.perf_counter()
-    conditions = stack(wears, batch.em, batch.height, batch.width, 3)
-    print(f"{name}: conditions on the host {1e3 * (time.perf_counter() - start) / len(wears):.2f} ms a block")
+    degradation = stack_degradations(degradations, batch.em, batch.height, batch.width, 3)
+    taken = 1e3 * (time.perf_counter() - start) / len(degradations)
+    print(f"{name}: degradation on the host {taken:.2f} ms a block")
     for colour in (False, True):
         if device.type == "cuda":
             torch.cuda.reset_peak_memory_stats(device)
 
         def task(run: int, colour: bool = colour) -> object:
-            return render_batch(batch.to(device), atlas, conditions, run, store, colour)
+            return render_batch(batch.to(device), atlas, degradation, run, store, colour)
 
         report(f"{name}, {'colour' if colour else 'grey'}", batch.blocks, seconds(task, device, repeats))
         if device.type == "cuda":
@@ -290,22 +291,28 @@ def run(arguments: argparse.Namespace) -> None:
     on_host = paint(few, GlyphAtlas.load(host_atlas, "cpu")).all_black
     print(f"ink here and on the CPU differ by {(same - on_host).abs().mean():.5f} on average")
     batch = batch.pinned() if on_gpu else batch
-    wears = draw_wears(len(blocks), 11)
+    degradations = draw_degradations(len(blocks), 11)
     compare_painters(blocks, batch, host_atlas.cells, atlas, repeats)
-    measure("painting and wear", batch, wears, atlas, None, device, repeats)
-    time_stages(batch, stack(wears, batch.em, SIZE, SIZE, 3), atlas, repeats)
+    measure("painting and degradation", batch, degradations, atlas, None, device, repeats)
+    time_stages(batch, stack_degradations(degradations, batch.em, SIZE, SIZE, 3), atlas, repeats)
     tall = pack(tall_blocks(blocks), host_atlas.cells)
     tall = tall.pinned() if on_gpu else tall
-    measure(f"painting and wear, {TALL[0]} x {TALL[1]}", tall, wears, atlas, None, device, repeats)
-    time_stages(tall, stack(wears, tall.em, *TALL, 3), atlas, repeats)
-    sheets = [render_batch(pack(blocks[:16], host_atlas.cells).to(device), atlas, wears[:16], 1, colour=True)]
+    measure(
+        f"painting and degradation, {TALL[0]} x {TALL[1]}", tall, degradations, atlas, None, device, repeats
+    )
+    time_stages(tall, stack_degradations(degradations, tall.em, *TALL, 3), atlas, repeats)
+    sheets = [
+        render_batch(pack(blocks[:16], host_atlas.cells).to(device), atlas, degradations[:16], 1, colour=True)
+    ]
     if arguments.real:
         sheets.append(run_real(arguments.real, device, count, repeats, on_gpu))
     if arguments.sheet:
         contact_sheet(arguments.sheet, [sheet.images for sheet in sheets])
 
 
-def run_real(path: Path, device: torch.device, count: int, repeats: int, on_gpu: bool) -> gpu_wear.Rendered:
+def run_real(
+    path: Path, device: torch.device, count: int, repeats: int, on_gpu: bool
+) -> gpu_degrade.Rendered:
     lines = load_lines(path)
     shelf, rng = Shelf(lines, Setting(height=SIZE, width=SIZE)), np.random.default_rng(5)
     start = time.perf_counter()
@@ -313,9 +320,17 @@ def run_real(path: Path, device: torch.device, count: int, repeats: int, on_gpu:
     batch = pack_lines(blocks)
     print(f"real ink: composed and packed in {1e3 * (time.perf_counter() - start) / count:.2f} ms a block")
     store = LineStore.load(lines, device)
-    wears = [for_real_ink(wear) for wear in draw_wears(count, 12)]
-    measure("real ink and wear", batch.pinned() if on_gpu else batch, wears, None, store, device, repeats)
-    return render_batch(pack_lines(blocks[:8]).to(device), None, wears[:8], 1, store, colour=True)
+    degradations = [for_real_ink(degradation) for degradation in draw_degradations(count, 12)]
+    measure(
+        "real ink and degradation",
+        batch.pinned() if on_gpu else batch,
+        degradations,
+        None,
+        store,
+        device,
+        repeats,
+    )
+    return render_batch(pack_lines(blocks[:8]).to(device), None, degradations[:8], 1, store, colour=True)
 
 
 def main() -> None:

@@ -44,7 +44,7 @@ class Painter:
     @torch.no_grad()
     def paint(self, work: Work) -> Painted:
         shown = render_batch(
-            work.batch, self.atlas, work.conditions, work.seed, self.store, shaping=self.shaping
+            work.batch, self.atlas, work.degradation, work.seed, self.store, shaping=self.shaping
         )
         return shown.images.float() / 255, shown.points, shown.of_block
 

@@ -38,8 +38,8 @@ from tongguocr.training.detector.stage import is_detector_stage, load_detector_s
 from tongguocr.training.detector.validation import Judge
 from tongguocr.training.detector.windows import WindowRecipe
 from tongguocr.training.synth.composition import ComposedLine
-from tongguocr.training.synth.degradation import NO_WEAR, Wear
-from tongguocr.training.synth.gpu.degradation import stack
+from tongguocr.training.synth.degradation import NO_DEGRADATION, Degradation
+from tongguocr.training.synth.gpu.degradation import stack_degradations
 
 CPU = torch.device("cpu")
 CHARS = "天地玄黃宇宙洪荒日月盈昃辰宿列張寒來暑往"
@@ -147,14 +147,14 @@ def test_windows_are_the_same_again_and_their_labels_fit(source: Source) -> None
 
 
 def test_painted_ink_lies_in_the_labelled_boxes(source: Source) -> None:
-    """Without wear of the ink but with slant: what is dark is inside a box, and every box has ink."""
+    """Without degradation of the ink but with slant: what is dark is inside a box, and every box has ink."""
     recipe = replace(SMALL, severity=0.0, photographed=0.0, covered=0.0, inverted=0.0, pictures=0.0, bare=0.0)
     source = replace(source, recipe=recipe)
     maker = source.maker(3)
     painter = Painter.load(source.data.atlas, None, source.pages, recipe, CPU)
     for work in (next(maker.batches()) for _ in range(2)):
-        clean = [Wear(skew=3.0), NO_WEAR, Wear(skew=-4.0, waver=0.05)]
-        work = replace(work, conditions=stack(clean, work.batch.em, 160, 160, 1))
+        clean = [Degradation(skew=3.0), NO_DEGRADATION, Degradation(skew=-4.0, waver=0.05)]
+        work = replace(work, degradation=stack_degradations(clean, work.batch.em, 160, 160, 1))
         work = replace(work, batch=replace(work.batch, rules=work.batch.rules, frames=work.batch.frames))
         images, labels = painter.paint(to_device(work, CPU))
         for k in torch.nonzero(labels.wanted)[:, 0].tolist():
@@ -234,7 +234,9 @@ def test_a_seal_darkens_its_place_and_no_other(source: Source) -> None:
 def test_a_page_ends_at_its_edge_however_it_is_turned() -> None:
     pages = torch.zeros(2, 9, 4)
     pages[:, 0] = torch.tensor([40.0, 30.0, 120.0, 130.0])
-    paper = page_edges(pages, stack([NO_WEAR, Wear(skew=4.0)], [20.0, 20.0], 160, 160, 1), 160)
+    paper = page_edges(
+        pages, stack_degradations([NO_DEGRADATION, Degradation(skew=4.0)], [20.0, 20.0], 160, 160, 1), 160
+    )
     assert paper[0, 30:130, 40:120].mean() > 0.99 and paper[0].sum() == pytest.approx(80 * 100, rel=0.02)
     assert paper[1].sum() == pytest.approx(80 * 100, rel=0.03)
     # Seen counter-clockwise: the upper edge falls to the left.

@@ -17,7 +17,7 @@ from tongguocr.training.recogniser.gather import gather_data
 from tongguocr.training.recogniser.recipe import NARROW, Canvas, Recipe
 from tongguocr.training.recogniser.tight import spare_ends
 from tongguocr.training.recogniser.validation import Judge
-from tongguocr.training.synth.degradation import Wear
+from tongguocr.training.synth.degradation import Degradation
 from tongguocr.training.synth.gpu import GlyphAtlas
 from tongguocr.training.synth.gpu.lines import LineStore
 from tongguocr.training.synth.real_ink import Lines, gather, make_line
@@ -147,11 +147,11 @@ def test_exams_stay_the_same_however_hard_training_is(folder: Path) -> None:
 
 def test_tight_text_is_not_turned_off_its_canvas() -> None:
     for canvas in NARROW:
-        wear = spare_ends(Wear(skew=-2.5, curl=0.018), canvas)
-        astray = np.tan(np.deg2rad(abs(wear.skew))) * max(canvas.height, canvas.width) / 2
-        assert astray <= 0.07 * min(canvas.height, canvas.width) and wear.curl * canvas.height <= 2.6
+        degradation = spare_ends(Degradation(skew=-2.5, curl=0.018), canvas)
+        astray = np.tan(np.deg2rad(abs(degradation.skew))) * max(canvas.height, canvas.width) / 2
+        assert astray <= 0.07 * min(canvas.height, canvas.width) and degradation.curl * canvas.height <= 2.6
         assert canvas.height % 16 == 0 and canvas.width % 16 == 0, "whole features"
-    mild = Wear(skew=0.1)
+    mild = Degradation(skew=0.1)
     assert spare_ends(mild, Canvas(64, 48, 1)) == mild
 
 

@@ -1,4 +1,4 @@
-"""Wear of training blocks: what is added when it is asked for, and nothing when it is not."""
+"""Degradation of training blocks: what is added when it is asked for, and nothing when it is not."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tongguocr.training.recogniser.degradation import WORMS, Coarse, coarsen, draw_wear
-from tongguocr.training.synth.degradation import sample_wear
+from tongguocr.training.recogniser.degradation import WORMS, Coarse, coarsen, sample_block_degradation
+from tongguocr.training.synth.degradation import sample_degradation
 
 
 @given(st.integers(0, 2**32 - 1))
 def test_without_shares_the_wear_is_a_page_s_own(seed: int) -> None:
     one, two = (np.random.default_rng(seed) for _ in range(2))
-    assert draw_wear(one, 1.2) == sample_wear(two, 1.2, False)
+    assert sample_block_degradation(one, 1.2) == sample_degradation(two, 1.2, False)
     # Nothing more was drawn either: validation blocks stay what they are.
     assert one.random() == two.random()
 
@@ -23,7 +23,7 @@ def test_without_shares_the_wear_is_a_page_s_own(seed: int) -> None:
 @given(st.integers(0, 2**32 - 1))
 def test_coarse_blocks_keep_to_their_limits(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    before = sample_wear(rng, 1.0, False)
+    before = sample_degradation(rng, 1.0, False)
     after, limits = coarsen(before, rng), Coarse()
     for field in fields(Coarse):
         if field.name != "damaged":
@@ -35,6 +35,12 @@ def test_coarse_blocks_keep_to_their_limits(seed: int) -> None:
 
 def test_shares_are_kept() -> None:
     rng = np.random.default_rng(3)
-    wears = [draw_wear(rng, 1.0, holed=0.25, coarse=0.5) for _ in range(600)]
-    assert 0.18 < np.mean([wear.wormholes >= WORMS[0] for wear in wears]) < 0.32
-    assert 0.42 < np.mean([wear.rounding > 0.0221 or wear.resolution < 0.55 for wear in wears]) < 0.58
+    degradations = [sample_block_degradation(rng, 1.0, holed=0.25, coarse=0.5) for _ in range(600)]
+    assert 0.18 < np.mean([degradation.wormholes >= WORMS[0] for degradation in degradations]) < 0.32
+    assert (
+        0.42
+        < np.mean(
+            [degradation.rounding > 0.0221 or degradation.resolution < 0.55 for degradation in degradations]
+        )
+        < 0.58
+    )

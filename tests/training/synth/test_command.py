@@ -97,9 +97,9 @@ def test_a_page_fits_the_size(fonts: Path) -> None:
 
 
 def test_clean_pages_have_no_wear(fonts: Path, tmp_path: Path) -> None:
-    order = Order(fonts, tmp_path / "clean", kinds=("half-leaf",), size=(300, 400), wear=False, png=True)
+    order = Order(fonts, tmp_path / "clean", kinds=("half-leaf",), size=(300, 400), degraded=False, png=True)
     make_pages(order)
-    make_pages(replace(order, out=tmp_path / "worn", wear=True))
+    make_pages(replace(order, out=tmp_path / "worn", degraded=True))
     clean, worn = (contents(tmp_path / name)["00001-half-leaf.png"] for name in ("clean", "worn"))
     assert clean != worn and len(clean) < len(worn)
 

@@ -13,12 +13,12 @@ from synth_pages import empty, make_book, make_composition
 from tiny_fonts import make_font
 
 from tongguocr.training.synth.composition import ComposedLine, Composition, Floats, Stroke
-from tongguocr.training.synth.degradation import NO_WEAR, Wear
+from tongguocr.training.synth.degradation import NO_DEGRADATION, Degradation
 from tongguocr.training.synth.fonts import FontBook, load_fonts
 from tongguocr.training.synth.ink import TOLERANCE, PrintedStroke, add_stroke
 from tongguocr.training.synth.paint import ink_overhang, paint_ink, render
 
-BENT = Wear(skew=2.0, perspective=(0.02, -0.02), curl=0.015, waver=0.06)
+BENT = Degradation(skew=2.0, perspective=(0.02, -0.02), curl=0.015, waver=0.06)
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +127,7 @@ def test_white_characters_are_cut_out_of_their_patch(book: FontBook) -> None:
 def test_without_wear_the_page_is_its_ink(book: FontBook) -> None:
     composition = make_composition(book, 333, 257)
     composition = replace(composition, marks=composition.marks[:2])
-    pixels, page = render(composition, book, wear=False)
+    pixels, page = render(composition, book, NO_DEGRADATION)
     expected = 255 * (1 - paint_ink(composition, book))
     assert np.abs(pixels[..., 1] - expected).max() <= 1
     assert (page.width, page.height) == (333, 257)
@@ -138,7 +138,7 @@ def test_without_wear_the_page_is_its_ink(book: FontBook) -> None:
 def test_red_marks_are_red(book: FontBook) -> None:
     composition = make_composition(book, 333, 257)
     x, y = composition.marks[2].centre
-    r, g, b = render(composition, book, wear=False)[0][int(y), int(x)].astype(int)
+    r, g, b = render(composition, book, NO_DEGRADATION)[0][int(y), int(x)].astype(int)
     assert r > g + 50
     assert r > b + 50
 
@@ -158,12 +158,12 @@ def test_labels_follow_the_ink_through_the_camera(book: FontBook, ground: str) -
     """Each character alone on the page: its warped box holds all of its warped ink."""
     composition = replace(make_composition(book, 611, 802), strokes=(), patches=(), marks=())
     composition = replace(composition, white=np.zeros_like(composition.white))
-    wear = replace(BENT, ground=ground, paper=(255, 255, 255))
+    degradation = replace(BENT, ground=ground, paper=(255, 255, 255))
     for k in range(0, len(composition), 3):
         alone = replace(composition, faces=composition.faces[k : k + 1], text=composition.text[k : k + 1],
             boxes=composition.boxes[k : k + 1], angles=composition.angles[k : k + 1],
             white=composition.white[k : k + 1], lines=(ComposedLine(0, 1),))  # fmt: skip
-        pixels, page = render(alone, book, wear)
+        pixels, page = render(alone, book, degradation)
         line = page.lines[0]
         assert line.polygon is not None
         x0, y0, x1, y1 = line.chars[0].box
@@ -185,23 +185,23 @@ def test_the_page_has_no_empty_corners_when_it_is_turned(book: FontBook) -> None
 def test_surroundings_enlarge_the_picture_and_move_the_labels(book: FontBook) -> None:
     composition = make_composition(book, 333, 257)
     composition = replace(composition, marks=composition.marks[:2])
-    pixels, page = render(composition, book, replace(NO_WEAR, ground="felt"))
+    pixels, page = render(composition, book, replace(NO_DEGRADATION, ground="felt"))
     dx = page.lines[0].chars[0].box[0] - float(composition.boxes[0, 0])
     dy = page.lines[0].chars[0].box[1] - float(composition.boxes[0, 1])
     assert page.width > 333
     assert page.height > 257
     assert min(dx, dy) > 0
-    plain = render(composition, book, wear=False)[0]
+    plain = render(composition, book, NO_DEGRADATION)[0]
     shown = pixels[round(dy) : round(dy) + 257, round(dx) : round(dx) + 333]
     assert np.array_equal(shown[20:-20, 20:-20], plain[20:-20, 20:-20])
 
 
 @pytest.mark.parametrize("size", [(1, 1), (64, 64), (333, 257)])
 def test_an_empty_composition_is_paper(book: FontBook, size: tuple[int, int]) -> None:
-    pixels, page = render(empty(*size), book, wear=False)
+    pixels, page = render(empty(*size), book, NO_DEGRADATION)
     assert (pixels == 255).all()
     assert page.lines == ()
-    render(empty(*size), book, wear=True)
+    render(empty(*size), book)
 
 
 def test_a_box_without_area_paints_nothing(book: FontBook) -> None:

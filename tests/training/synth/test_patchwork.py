@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from line_images import TEXT, draw_line
 
 from tongguocr.training.synth.composition import to_page
-from tongguocr.training.synth.degradation import Wear
+from tongguocr.training.synth.degradation import Degradation
 from tongguocr.training.synth.gpu import paint, render_batch
 from tongguocr.training.synth.gpu.lines import LineStore, Sway, sway_lines
 from tongguocr.training.synth.patchwork import MOST, Scissors, known_runs
@@ -168,7 +168,7 @@ def test_without_patchwork_rows_are_whole_lines() -> None:
 
 
 def test_real_ink_may_thicken_a_little_if_asked() -> None:
-    heavy, dry = Wear(spread=0.026), Wear(spread=-0.01)
+    heavy, dry = Degradation(spread=0.026), Degradation(spread=-0.01)
     assert for_real_ink(heavy).spread == 0 and for_real_ink(dry).spread == for_real_ink(dry, 0.01).spread < 0
     assert for_real_ink(heavy, 0.01).spread == 0.01
     shelf = Shelf(told_apart(), Setting(height=128, width=128, ruled=0.0))

@@ -18,7 +18,7 @@ from PIL import Image
 from tongguocr.errors import InputError
 from tongguocr.tokens.transitions import transitions_of
 from tongguocr.training.synth.composition import to_page
-from tongguocr.training.synth.degradation import NO_WEAR, Wear
+from tongguocr.training.synth.degradation import NO_DEGRADATION, Degradation
 from tongguocr.training.synth.gpu import paint, render_batch
 from tongguocr.training.synth.gpu.lines import LineStore
 from tongguocr.training.synth.real_blocks import Setting, Shelf, for_real_ink, pack_lines
@@ -210,7 +210,7 @@ def test_real_lines_on_oblong_canvases(height: int, width: int) -> None:
     assert ink.shape == (5, height, width)
     for (x0, y0, x1, y1), block in zip(batch.boxes.tolist(), batch.of_block.tolist(), strict=True):
         assert ink[block, round(y0) : round(y1), max(round(x0), 0) : round(x1)].mean() > 0.2
-    done = render_batch(batch, None, [for_real_ink(Wear(seals=1, skew=1.0))] * 5, 1, store)
+    done = render_batch(batch, None, [for_real_ink(Degradation(seals=1, skew=1.0))] * 5, 1, store)
     assert done.images.shape == (5, 1, height, width)
 
 
@@ -240,7 +240,9 @@ def test_real_blocks_are_worn_like_others() -> None:
     shelf = Shelf(many(narrow=4), Setting(height=128, width=128, scale=(0.7, 1.0)))
     batch = pack_lines([shelf.compose(np.random.default_rng(k)) for k in range(2)])
     store = LineStore.load(shelf.lines, "cpu")
-    done = render_batch(batch, None, [NO_WEAR, for_real_ink(Wear(stains=1, paper=(200, 190, 170)))], 1, store)
+    done = render_batch(
+        batch, None, [NO_DEGRADATION, for_real_ink(Degradation(stains=1, paper=(200, 190, 170)))], 1, store
+    )
     assert done.images.shape == (2, 1, 128, 128) and len(done.points) == len(batch.boxes)
     ink = paint(batch, None, store).all_black
     assert (done.images[0, 0] / 255 - (1 - ink[0])).abs().max() < 0.03

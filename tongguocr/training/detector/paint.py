@@ -1,8 +1,9 @@
-"""Packed windows -> images and labels, on the device: ink, wear, the table, slips, real pages, seals, tone.
+"""Packed windows -> images and labels, on the device, for the detector's training.
 
-The renderer of the recogniser's blocks paints the ink and wears it; what lies around a page comes afterwards,
-cut out along the page's edge as the camera bent it. Labels go through the same bend. A character counts if
-its middle is in the window, on the page, under no slip, and neither too small nor too large to be told.
+The renderer of the recogniser's blocks paints the ink and degrades it. What lies around a page comes
+afterwards, cut out along the page's edge as the camera bent it; then windows of real pages, seals, and each
+image's exposure. Labels go through the same bend. A character counts if its middle is in the window, on the
+page, under no slip of paper, and neither too small nor too large to be told.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from tongguocr.training.detector.seals import make_seals, press_seals
 from tongguocr.training.detector.windows import WindowRecipe, Windows
 from tongguocr.training.synth.atlas import Atlas
 from tongguocr.training.synth.gpu import GlyphAtlas, render_batch
-from tongguocr.training.synth.gpu.degradation import Conditions
+from tongguocr.training.synth.gpu.degradation import DegradationBatch
 from tongguocr.training.synth.gpu.lines import LineStore
 from tongguocr.training.synth.gpu.warp import seen_at, target
 from tongguocr.training.synth.real_ink import Lines
@@ -155,7 +156,7 @@ class Painter:
     @torch.no_grad()
     def paint(self, work: Windows) -> tuple[Tensor, Labels]:
         """n x 1 x side x side from 0 to 1, painted windows first, and the labels of all."""
-        shown = render_batch(work.batch, self.atlas, work.conditions, work.seed, self.lines)
+        shown = render_batch(work.batch, self.atlas, work.degradation, work.seed, self.lines)
         images = shown.images.float() / 255
         side = images.shape[-1]
         paper = self._paper(work, side)
@@ -169,7 +170,7 @@ class Painter:
 
     def _paper(self, work: Windows, side: int) -> Tensor:
         """blocks x 1 x side x side: 1 on the page, 0 on its table and where a slip lies."""
-        edges = page_edges(work.pages, work.conditions, side)
+        edges = page_edges(work.pages, work.degradation, side)
         bare = (work.scenes[:, 0] < 0)[:, None, None]
         paper = torch.where(bare, torch.ones_like(edges), edges)
         at = torch.arange(side, device=paper.device) + 0.5
@@ -186,12 +187,12 @@ class Painter:
         return self.scenes[number, rows[:, :, None], columns[:, None, :]][:, None].float() / 255
 
 
-def page_edges(pages: Tensor, conditions: Conditions, side: int) -> Tensor:
+def page_edges(pages: Tensor, degradation: DegradationBatch, side: int) -> Tensor:
     """blocks x side x side, 0 to 1: how much of each pixel lies on one of the pages, bent as they are."""
     small = side // COARSE
     at = (torch.arange(small, device=pages.device) + 0.5) * COARSE
     points = torch.stack(torch.meshgrid(at, at, indexing="xy"), -1).expand(len(pages), -1, -1, -1)
-    flat = seen_at(points, conditions, side, side).movedim(-1, 1)
+    flat = seen_at(points, degradation, side, side).movedim(-1, 1)
     flat = F.interpolate(flat, size=(side, side), mode="bilinear", align_corners=False)
     paper = torch.zeros(len(pages), side, side, device=pages.device)
     for x0, y0, x1, y1 in (page.unbind(1) for page in pages.unbind(1)):
@@ -214,7 +215,7 @@ def _drawn_labels(work: Windows, paper: Tensor, side: int) -> Labels:
     block = work.batch.of_block
     flat = _corners(work.batch.boxes)
     repeated = block[:, None].expand(-1, 4).reshape(-1)
-    bent = target(flat.reshape(-1, 2), repeated, work.conditions, side, side).reshape(-1, 4, 2)
+    bent = target(flat.reshape(-1, 2), repeated, work.degradation, side, side).reshape(-1, 4, 2)
     boxes = torch.cat([bent.amin(1), bent.amax(1)], 1)
     # A glyph off the flat canvas was never painted, wherever the bend would have brought it.
     middle = flat.mean(1)
@@ -274,4 +275,4 @@ def to_device(work: Windows, device: torch.device) -> Windows:
             value = value.pin_memory() if device.type == "cuda" and value.numel() else value
             changed[field.name] = value.to(device, non_blocking=True)
     batch = work.batch.pinned() if device.type == "cuda" else work.batch
-    return replace(work, batch=batch.to(device), conditions=work.conditions.to(device), **changed)
+    return replace(work, batch=batch.to(device), degradation=work.degradation.to(device), **changed)

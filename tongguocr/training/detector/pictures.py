@@ -21,7 +21,7 @@ from tongguocr.training.detector.placing import keep_glyphs
 from tongguocr.training.detector.seals import any_glyph
 from tongguocr.training.synth.atlas import Atlas
 from tongguocr.training.synth.composition import Composition, Mark, Patch, Stroke
-from tongguocr.training.synth.degradation import Ground, Wear
+from tongguocr.training.synth.degradation import Degradation, Ground
 from tongguocr.training.synth.fields import smooth_noise
 from tongguocr.training.synth.surroundings import make_ground
 
@@ -168,7 +168,7 @@ def _strewn(view: Pixels, rng: np.random.Generator) -> Pixels:
 
 def _scene(side: int, atlas: Atlas, rng: np.random.Generator) -> Pixels:
     ground = GROUNDS[int(rng.choice(4, p=[0.45, 0.3, 0.12, 0.13]))]
-    picture = make_ground((side, side), Wear(ground=ground), 28.0, rng)
+    picture = make_ground((side, side), Degradation(ground=ground), 28.0, rng)
     draw = ImageDraw.Draw(picture)
     for _ in range(int(rng.integers(0, 5))):
         em = side * float(rng.uniform(0.02, 0.06))

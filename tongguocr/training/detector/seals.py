@@ -2,8 +2,8 @@
 
 A seal has one to nine characters of any face in a border, printed or left white, and is square, tall or oval.
 `make_seals` draws them on the host as tables are drawn (pictures.py); `press_seals` darkens images on the
-device. The renderer's own seals (synth/gpu/wear.py) show whatever text is near: enough for a recogniser that
-reads on beneath them, too little for a detector that must leave them alone.
+device. The renderer's own seals (synth/gpu/degradation.py) show whatever text is near: enough for a
+recogniser that reads on beneath them, too little for a detector that must leave them alone.
 """
 
 from __future__ import annotations

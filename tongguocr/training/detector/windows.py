@@ -20,12 +20,12 @@ from tongguocr.geometry import Box
 from tongguocr.training.detector.pictures import illustrate
 from tongguocr.training.detector.placing import keep_glyphs, label, merge, moved, typical_size
 from tongguocr.training.detector.seals import draw_places
-from tongguocr.training.recogniser.degradation import draw_wear
+from tongguocr.training.recogniser.degradation import sample_block_degradation
 from tongguocr.training.synth.atlas import Atlas
 from tongguocr.training.synth.compose import compose_page, pick_kind
 from tongguocr.training.synth.composition import Composition, scaled
-from tongguocr.training.synth.degradation import Wear
-from tongguocr.training.synth.gpu.degradation import Conditions, stack
+from tongguocr.training.synth.degradation import Degradation
+from tongguocr.training.synth.gpu.degradation import DegradationBatch, stack_degradations
 from tongguocr.training.synth.gpu.pack import Batch, line_group, pack
 from tongguocr.training.synth.real_blocks import LineBlock, Setting, Shelf, for_real_ink
 from tongguocr.training.synth.real_ink import Lines
@@ -69,13 +69,13 @@ class WindowRecipe:
     fresh: float = 0.3
     """Pages that are composed anew; the others have been in another window before."""
     sealed: float = 0.4
-    """Windows that get one to three seals, besides those that wear brings."""
+    """Windows that get one to three seals, besides those that degradation brings."""
     seals: int = 512
     """Different seals ..."""
     scenes: int = 96
     """... and tables."""
     coarse: float = 0.2
-    """Cut coarsely and scanned small (train/wears.py)."""
+    """Cut coarsely and scanned small (recogniser/degradation.py)."""
     severity: float = 1.0
 
 
@@ -84,7 +84,7 @@ class Windows:
     """One batch as a worker hands it over."""
 
     batch: Batch
-    conditions: Conditions
+    degradation: DegradationBatch
     following: Tensor
     """n: for each character of the batch the next of its line, or -1."""
     kinds: Tensor
@@ -139,13 +139,13 @@ class WindowMaker:
         values = np.concatenate([p for p in placed if p is not None] or [np.zeros((0, 5), np.float32)])
         block = np.repeat(np.arange(len(drawn)), [0 if p is None else len(p) for p in placed])
         batch = replace(batch, lines=line_group(values, block))
-        wears = [self._wear(window.lines is not None) for window in drawn]
+        degradations = [self._degradation(window.lines is not None) for window in drawn]
         seed, side = int(self.rng.integers(1 << 31)), self.recipe.side
         following, kinds = label(compositions)
         views = self._views()
         return Windows(
             batch=batch,
-            conditions=stack(wears, batch.em, side, side, seed),
+            degradation=stack_degradations(degradations, batch.em, side, side, seed),
             following=torch.from_numpy(following),
             kinds=torch.from_numpy(kinds),
             pages=torch.from_numpy(np.stack([window.pages for window in drawn])),
@@ -224,11 +224,13 @@ class WindowMaker:
         picked = self.rng.integers(len(self.drawable), size=400)
         return TextSource((), "".join(self.drawable[k] for k in picked))
 
-    def _wear(self, real: bool) -> Wear:
-        wear = draw_wear(self.rng, self.recipe.severity, coarse=0.0 if real else self.recipe.coarse)
+    def _degradation(self, real: bool) -> Degradation:
+        degradation = sample_block_degradation(
+            self.rng, self.recipe.severity, coarse=0.0 if real else self.recipe.coarse
+        )
         if self.rng.random() < self.recipe.slanting:
-            wear = replace(wear, skew=float(self.rng.uniform(-1, 1)) * self.recipe.slant)
-        return for_real_ink(wear) if real else wear
+            degradation = replace(degradation, skew=float(self.rng.uniform(-1, 1)) * self.recipe.slant)
+        return for_real_ink(degradation) if real else degradation
 
     def _scene(self, share: float) -> tuple[int, int, int]:
         number, x, y = (int(self.rng.integers(n)) for n in (self.recipe.scenes, *(self.recipe.side,) * 2))

@@ -22,16 +22,16 @@ from tongguocr.blocks.features import measure
 from tongguocr.geometry import Box, expand, height, union, width
 from tongguocr.page import Page
 from tongguocr.tokens.codec import Codec
-from tongguocr.training.recogniser.degradation import draw_wear
+from tongguocr.training.recogniser.degradation import sample_block_degradation
 from tongguocr.training.recogniser.recipe import NARROW, Canvas, Recipe
 from tongguocr.training.recogniser.tight import best_canvas, pick_lines, spare_ends
 from tongguocr.training.synth.atlas import Atlas
 from tongguocr.training.synth.circles import CIRCLE
 from tongguocr.training.synth.compose import compose_page, pick_kind
 from tongguocr.training.synth.composition import Composition, cut_out, to_page
-from tongguocr.training.synth.degradation import Wear
+from tongguocr.training.synth.degradation import Degradation
 from tongguocr.training.synth.fonts import FontBook
-from tongguocr.training.synth.gpu.degradation import Conditions, stack
+from tongguocr.training.synth.gpu.degradation import DegradationBatch, stack_degradations
 from tongguocr.training.synth.gpu.pack import Batch, pack
 from tongguocr.training.synth.real_blocks import LineBlock, Setting, Shelf, for_real_ink, pack_lines
 from tongguocr.training.synth.real_ink import Lines
@@ -71,7 +71,7 @@ class Work(Targets):
 
     canvas: Canvas
     batch: Batch
-    conditions: Conditions
+    degradation: DegradationBatch
     seed: int
 
 
@@ -147,8 +147,8 @@ class BlockMaker:
                 waiting.append(block)
                 if len(waiting) == canvas.blocks:
                     self.waiting[canvas] = []
-                    wears = self._wears(canvas, self.recipe.coarse)
-                    return self._work(canvas, waiting, pack(waiting, self.atlas.cells), wears)
+                    degradations = self._degradations(canvas, self.recipe.coarse)
+                    return self._work(canvas, waiting, pack(waiting, self.atlas.cells), degradations)
 
     def _real_batch(self) -> Work:
         assert self.shelf is not None
@@ -163,16 +163,25 @@ class BlockMaker:
             if 0 < len(block.composition) < self.recipe.longest * 0.85:
                 blocks.append(block)
         thickest = THICKEST * self.recipe.shaping
-        wears = [for_real_ink(wear, thickest) for wear in self._wears(canvas, coarse=0.0)]
-        return self._work(canvas, [b.composition for b in blocks], pack_lines(blocks), wears)
+        degradations = [
+            for_real_ink(degradation, thickest) for degradation in self._degradations(canvas, coarse=0.0)
+        ]
+        return self._work(canvas, [b.composition for b in blocks], pack_lines(blocks), degradations)
 
-    def _wears(self, canvas: Canvas, coarse: float) -> list[Wear]:
+    def _degradations(self, canvas: Canvas, coarse: float) -> list[Degradation]:
         recipe = self.recipe
-        wears = [draw_wear(self.rng, recipe.severity, recipe.holed, coarse) for _ in range(canvas.blocks)]
-        return [spare_ends(wear, canvas) for wear in wears] if canvas in self.narrow else wears
+        degradations = [
+            sample_block_degradation(self.rng, recipe.severity, recipe.holed, coarse)
+            for _ in range(canvas.blocks)
+        ]
+        return (
+            [spare_ends(degradation, canvas) for degradation in degradations]
+            if canvas in self.narrow
+            else degradations
+        )
 
     def _work(
-        self, canvas: Canvas, blocks: Sequence[Composition], batch: Batch, wears: Sequence[Wear]
+        self, canvas: Canvas, blocks: Sequence[Composition], batch: Batch, degradations: Sequence[Degradation]
     ) -> Work:
         seed = int(self.rng.integers(1 << 31))
         said = stack_targets(
@@ -181,8 +190,8 @@ class BlockMaker:
             [[self.token.get(char, IGNORED) for char in block.text] for block in blocks],
             self.codec.pad,
         )
-        conditions = stack(wears, batch.em, canvas.height, canvas.width, seed)
-        return Work(said.tokens, said.characters, said.places, canvas, batch, conditions, seed)
+        degradation = stack_degradations(degradations, batch.em, canvas.height, canvas.width, seed)
+        return Work(said.tokens, said.characters, said.places, canvas, batch, degradation, seed)
 
     def _target(self, block: Composition) -> list[int]:
         """The text with its transitions, which measure the block as a crop shows it, not the whole canvas."""

@@ -1,9 +1,10 @@
-"""What training blocks have gone through: a page's wear, and more of it than most pages have.
+"""The degradation of training blocks: a page's, and more of it than most pages have.
 
-In: a generator and the shares of a recipe. Out: a `Wear` for each block. Two things are put on top of what
-pages have by chance. Worms leave half a character, so that context must tell the rest. Coarse blocks are cut
-with a blunt knife, inked too much or too little, and scanned small: corners are round, counters fill up,
-hairlines go, as in cheap editions and in small scans of good ones. Fonts never look so, and real ink does.
+In: a random generator and the shares of a recipe. Out: a `Degradation` for each block. Two things come on top
+of what pages have by chance. Worms leave half a character, so that context must tell the rest. Coarse blocks
+are cut with a blunt knife, inked too much or too little, and scanned small: corners are round, counters fill
+up, hairlines go, as in cheap editions and in small scans of good ones. Fonts never look so, and real ink
+does.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tongguocr.training.synth.degradation import Wear, sample_wear
+from tongguocr.training.synth.degradation import Degradation, sample_degradation
 
 WORMS = (16, 64)
 """Worms of a page that has many; a block gets about half of their holes."""
@@ -20,7 +21,7 @@ WORMS = (16, 64)
 
 @dataclass(frozen=True, slots=True)
 class Coarse:
-    """How coarse blocks may be: the least and the most of each field of `Wear`."""
+    """How coarse blocks may be: the least and the most of each field of `Degradation`."""
 
     rounding: tuple[float, float] = (0.015, 0.05)
     spread: tuple[float, float] = (-0.003, 0.034)
@@ -34,17 +35,19 @@ class Coarse:
     """Share of them whose strokes are broken, and of those that run together."""
 
 
-def draw_wear(rng: np.random.Generator, severity: float, holed: float = 0.0, coarse: float = 0.0) -> Wear:
-    """The wear of one block, holed and coarse as often as asked; shares of 0 draw nothing."""
-    wear = sample_wear(rng, severity, False)
+def sample_block_degradation(
+    rng: np.random.Generator, severity: float, holed: float = 0.0, coarse: float = 0.0
+) -> Degradation:
+    """The degradation of one block, holed and coarse as often as asked; shares of 0 draw nothing."""
+    degradation = sample_degradation(rng, severity, False)
     if coarse and rng.random() < coarse:
-        wear = coarsen(wear, rng)
+        degradation = coarsen(degradation, rng)
     if holed and rng.random() < holed:
-        wear = replace(wear, wormholes=wear.wormholes + int(rng.integers(*WORMS)))
-    return wear
+        degradation = replace(degradation, wormholes=degradation.wormholes + int(rng.integers(*WORMS)))
+    return degradation
 
 
-def coarsen(wear: Wear, rng: np.random.Generator, limits: Coarse = Coarse()) -> Wear:
+def coarsen(degradation: Degradation, rng: np.random.Generator, limits: Coarse = Coarse()) -> Degradation:
     """The same page printed from a coarse block and scanned small."""
 
     def between(limit: tuple[float, float]) -> float:
@@ -54,7 +57,7 @@ def coarsen(wear: Wear, rng: np.random.Generator, limits: Coarse = Coarse()) -> 
         return between(limit) if rng.random() < limits.damaged else 0.0
 
     return replace(
-        wear,
+        degradation,
         rounding=between(limits.rounding),
         spread=between(limits.spread),
         roughness=between(limits.roughness),
@@ -64,6 +67,6 @@ def coarsen(wear: Wear, rng: np.random.Generator, limits: Coarse = Coarse()) -> 
         resolution=between(limits.resolution),
         blur=between(limits.blur),
         # Pale ink and thin strokes together leave nothing to read, and a binary film cuts greys once more.
-        starvation=0.3 * wear.starvation,
-        film="grey" if wear.film == "binary" else wear.film,
+        starvation=0.3 * degradation.starvation,
+        film="grey" if degradation.film == "binary" else degradation.film,
     )

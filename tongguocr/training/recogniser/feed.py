@@ -118,6 +118,6 @@ def to_device(work: Work, device: torch.device) -> Work:
         work.places.to(device).long(),
         work.canvas,
         batch.to(device),
-        work.conditions.to(device),
+        work.degradation.to(device),
         work.seed,
     )

@@ -1,6 +1,7 @@
 """What the blocks of a training stage are like: the table [recipe] of a stage file, and its canvases.
 
-Plain numbers; blocks.py makes blocks of them, wears.py their wear, and validation asks for the easy ones.
+Plain numbers; blocks.py makes blocks of them, degradation.py degrades them, and validation asks for the easy
+ones.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class Recipe:
     evened: float = 0.3
     """How far small books of real lines stand up to large ones: 0 not, 1 fully."""
     severity: float = 1.0
-    """How worn pages are."""
+    """How badly pages are degraded: 1 is as in the benchmark."""
     shaping: float = 1.0
     """How far drawn glyphs stray from their outlines, and real ink from its weight."""
     patchwork: float = 0.6
@@ -69,7 +70,7 @@ class Recipe:
     holed: float = 0.35
     """Blocks that worms have been at, so that what is left of a character and its context must do."""
     coarse: float = 0.45
-    """Drawn blocks that are cut, inked and scanned coarsely, as much real ink is (wears.py)."""
+    """Drawn blocks that are cut, inked and scanned coarsely, as much real ink is (degradation.py)."""
     circled: float = 0.12
     """Pages with circles between their sections."""
     tight: float = 0.1

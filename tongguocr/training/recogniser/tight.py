@@ -1,8 +1,8 @@
 """Tight blocks: a line or less that fills a narrow picture to its edges, as the reader cuts a short line.
 
 In: a composed page and the lines of a block. Out: which of them, or what part of one, to show, which canvas
-they fill best, and a wear that does not push their ends off it. Other lines are masked by `cut_out`, as the
-reader masks them.
+they fill best, and a degradation that does not push their ends off it. Other lines are masked by `cut_out`,
+as the reader masks them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from tongguocr.geometry import Box, height, width
 from tongguocr.training.recogniser.recipe import Canvas
 from tongguocr.training.synth.composition import Composition
-from tongguocr.training.synth.degradation import Wear
+from tongguocr.training.synth.degradation import Degradation
 
 ALONE = 0.75
 """Share of tight blocks that are part of one line; the others are up to three lines."""
@@ -54,8 +54,10 @@ def best_canvas(
     return best
 
 
-def spare_ends(wear: Wear, canvas: Canvas) -> Wear:
-    """A wear whose turn and curl leave the text of a tight block on its canvas."""
+def spare_ends(degradation: Degradation, canvas: Canvas) -> Degradation:
+    """A degradation whose turn and curl leave the text of a tight block on its canvas."""
     short, long = sorted((canvas.height, canvas.width))
     most = degrees(atan(2 * STRAY * short / long))
-    return replace(wear, skew=float(np.clip(wear.skew, -most, most)), curl=wear.curl * short / long)
+    return replace(
+        degradation, skew=float(np.clip(degradation.skew, -most, most)), curl=degradation.curl * short / long
+    )

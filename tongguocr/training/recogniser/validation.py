@@ -105,7 +105,7 @@ def _exams(
 
 @torch.no_grad()
 def _exam(work: Work, atlas: GlyphAtlas, store: LineStore | None, codec: Codec) -> Exam:
-    shown = render_batch(work.batch, atlas, work.conditions, work.seed, store)
+    shown = render_batch(work.batch, atlas, work.degradation, work.seed, store)
     return Exam(shown.images, [_until_eos(row, codec) for row in work.tokens.tolist()])
 
 

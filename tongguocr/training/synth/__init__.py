@@ -9,14 +9,14 @@ compose      a page of a named kind, from text and a face
 leaf         the half-leaf that most layouts share
 kinds        the layouts themselves
 paint        a composition as a colour image, on the CPU; in this order it calls on
-ink          glyphs, rules and marks before wear
+ink          glyphs, rules and marks before degradation
 weight       stand-in faces made as heavy as the page's own
 impression   what block, brush and pressure make of the ink
 paper        the sheet: texture, stains, worm holes, the other side's ink
 seals        owners' seals
 surroundings table, ruler, colour chart, facing page
 camera       the page bent, lit, filmed and compressed
-wear         what time and the camera do to a page, as plain numbers for both renderers
+degradation         what time and the camera do to a page, as plain numbers for both renderers
 warp         the camera's geometry, for pixels and labels
 fields       smooth random fields
 gpu/         thousands of training blocks a second from a glyph atlas (needs torch)

@@ -13,7 +13,7 @@ import numpy as np
 from PIL import Image, ImageChops, ImageDraw, ImageFilter
 
 from tongguocr.page import Pixels
-from tongguocr.training.synth.degradation import Wear
+from tongguocr.training.synth.degradation import Degradation
 from tongguocr.training.synth.fields import Shape, ramp, smooth_noise, through_mesh
 from tongguocr.training.synth.surroundings import Margins, facing_strip, lay_things, make_ground, make_margins
 from tongguocr.training.synth.warp import Warp
@@ -34,12 +34,12 @@ class View:
     """How far the sheet must reach beyond the page on all sides, so that a bent page fills the picture."""
 
 
-def set_up(wear: Wear, shape: Shape, em: float, rng: np.random.Generator) -> View:
+def set_up(degradation: Degradation, shape: Shape, em: float, rng: np.random.Generator) -> View:
     """Choose the picture's size and the page's place on it."""
     height, width = shape
-    warp = wear.warp(width, height, em, rng)
-    margins = make_margins(wear, shape, em, rng)
-    pad = 0 if wear.ground != "none" else _overreach(warp)
+    warp = degradation.warp(width, height, em, rng)
+    margins = make_margins(degradation, shape, em, rng)
+    pad = 0 if degradation.ground != "none" else _overreach(warp)
     full = (width + margins.left + margins.right, height + margins.top + margins.bottom)
     return View(*full, warp.moved(margins.left, margins.top), margins, pad)
 
@@ -56,18 +56,20 @@ def _overreach(warp: Warp) -> int:
     return max(ceil(beyond), 0) + 2
 
 
-def photograph(sheet: Pixels, wear: Wear, view: View, em: float, rng: np.random.Generator) -> Pixels:
+def photograph(
+    sheet: Pixels, degradation: Degradation, view: View, em: float, rng: np.random.Generator
+) -> Pixels:
     """The sheet (the page and `view.pad` around it) as the camera sees it, before it is developed."""
     flat = Image.fromarray(sheet)
     size = (view.width, view.height)
-    if wear.ground == "none":
+    if degradation.ground == "none":
         return np.asarray(_bend(flat, view, size))
-    picture = make_ground((view.height, view.width), wear, em, rng)
-    _lay_facing(picture, wear, view, em, rng)
-    lay_things(picture, wear, view.margins, em, rng)
-    outline = _bend(_sheet_outline(flat.size, wear, em, rng), view, size)
+    picture = make_ground((view.height, view.width), degradation, em, rng)
+    _lay_facing(picture, degradation, view, em, rng)
+    lay_things(picture, degradation, view.margins, em, rng)
+    outline = _bend(_sheet_outline(flat.size, degradation, em, rng), view, size)
     _drop_shadow(picture, outline, em)
-    _lay_leaves(picture, outline, wear, em, rng)
+    _lay_leaves(picture, outline, degradation, em, rng)
     picture.paste(_bend(flat, view, size), (0, 0), outline)
     return np.asarray(picture)
 
@@ -80,7 +82,9 @@ def _bend(flat: Image.Image, view: View, size: tuple[int, int]) -> Image.Image:
     return through_mesh(flat, size, _MESH, lambda points: view.warp.source(points) + view.pad)
 
 
-def _sheet_outline(size: tuple[int, int], wear: Wear, em: float, rng: np.random.Generator) -> Image.Image:
+def _sheet_outline(
+    size: tuple[int, int], degradation: Degradation, em: float, rng: np.random.Generator
+) -> Image.Image:
     """The leaf's shape: nearly straight edges, corners rounded by handling."""
     width, height = size
     count = 24
@@ -112,50 +116,52 @@ def _drop_shadow(picture: Image.Image, outline: Image.Image, em: float) -> None:
 
 
 def _lay_leaves(
-    picture: Image.Image, outline: Image.Image, wear: Wear, em: float, rng: np.random.Generator
+    picture: Image.Image, outline: Image.Image, degradation: Degradation, em: float, rng: np.random.Generator
 ) -> None:
     """The edges of the leaves below, each a little further out and darker by turns."""
     step = max(0.035 * em, 1.0)
-    side = -1 if wear.binding > 0 else 1
+    side = -1 if degradation.binding > 0 else 1
     for k in range(int(rng.integers(0, 5)), 0, -1):
         shade = float(rng.uniform(0.6, 0.92))
-        r, g, b = (round(v * shade) for v in wear.paper)
+        r, g, b = (round(v * shade) for v in degradation.paper)
         place = (round(side * k * step), round(k * step * 0.6))
         picture.paste((r, g, b), (0, 0), ImageChops.offset(outline, *place))
 
 
-def _lay_facing(picture: Image.Image, wear: Wear, view: View, em: float, rng: np.random.Generator) -> None:
+def _lay_facing(
+    picture: Image.Image, degradation: Degradation, view: View, em: float, rng: np.random.Generator
+) -> None:
     """The facing page's margin beyond the binding, up to the picture's edge."""
-    room = view.margins.left if wear.binding <= 0 else view.margins.right
-    if not wear.facing or room < 2:
+    room = view.margins.left if degradation.binding <= 0 else view.margins.right
+    if not degradation.facing or room < 2:
         return
     # A page that is turned uncovers some table at its edge: the strip reaches below it.
-    under = round(0.5 * em) + abs(round(float(np.tan(np.deg2rad(wear.skew))) * view.height))
+    under = round(0.5 * em) + abs(round(float(np.tan(np.deg2rad(degradation.skew))) * view.height))
     height = view.height - view.margins.top - view.margins.bottom
-    strip = facing_strip(wear, (height, view.width), room + under, em, rng)
-    x = 0 if wear.binding <= 0 else view.width - room - under
+    strip = facing_strip(degradation, (height, view.width), room + under, em, rng)
+    x = 0 if degradation.binding <= 0 else view.width - room - under
     picture.paste(Image.fromarray(strip), (x, view.margins.top))
 
 
-def develop(picture: Pixels, wear: Wear, em: float, rng: np.random.Generator) -> Pixels:
+def develop(picture: Pixels, degradation: Degradation, em: float, rng: np.random.Generator) -> Pixels:
     """Light, film, resolution, blur, noise and JPEG."""
     image = Image.fromarray(picture)
-    if wear.light:
-        image = _uneven_light(image, wear.light, rng)
-    if wear.film != "none" or wear.grey:
+    if degradation.light:
+        image = _uneven_light(image, degradation.light, rng)
+    if degradation.film != "none" or degradation.grey:
         image = image.convert("L")
-    if wear.film == "grey":
-        image = _grey_film(image, wear, em, rng)
-    elif wear.film == "binary":
-        image = _binary_film(image, wear, em, rng)
-    if wear.resolution < 1:
-        image = _coarser(image, wear.resolution)
-    if wear.blur >= 0.05:
-        image = image.filter(ImageFilter.GaussianBlur(wear.blur))
-    if wear.noise:
-        image = _noisy(image, wear.noise, rng)
-    if wear.jpeg:
-        image = _compressed(image, wear.jpeg)
+    if degradation.film == "grey":
+        image = _grey_film(image, degradation, em, rng)
+    elif degradation.film == "binary":
+        image = _binary_film(image, degradation, em, rng)
+    if degradation.resolution < 1:
+        image = _coarser(image, degradation.resolution)
+    if degradation.blur >= 0.05:
+        image = image.filter(ImageFilter.GaussianBlur(degradation.blur))
+    if degradation.noise:
+        image = _noisy(image, degradation.noise, rng)
+    if degradation.jpeg:
+        image = _compressed(image, degradation.jpeg)
     return np.array(image.convert("RGB"))
 
 
@@ -166,25 +172,29 @@ def _uneven_light(image: Image.Image, strength: float, rng: np.random.Generator)
     return ImageChops.multiply(image, Image.merge("RGB", (field, field, field)))
 
 
-def _levels(wear: Wear) -> tuple[float, float]:
+def _levels(degradation: Degradation) -> tuple[float, float]:
     """The grey of ink and of paper."""
     weights = np.array([0.299, 0.587, 0.114])
-    return float(weights @ np.array(wear.ink)), float(weights @ np.array(wear.paper))
+    return float(weights @ np.array(degradation.ink)), float(weights @ np.array(degradation.paper))
 
 
-def _grey_film(image: Image.Image, wear: Wear, em: float, rng: np.random.Generator) -> Image.Image:
+def _grey_film(
+    image: Image.Image, degradation: Degradation, em: float, rng: np.random.Generator
+) -> Image.Image:
     """Hard contrast, dust and a scratch."""
-    ink, paper = _levels(wear)
+    ink, paper = _levels(degradation)
     low, high = ink + 0.1 * (paper - ink), ink + rng.uniform(0.85, 1.0) * (paper - ink)
     curve = [min(max((v - low) / max(high - low, 1), 0), 1) for v in range(256)]
     image = image.point([round(12 + 236 * t * t * (3 - 2 * t)) for t in curve])
     return _dust(image, em, rng)
 
 
-def _binary_film(image: Image.Image, wear: Wear, em: float, rng: np.random.Generator) -> Image.Image:
+def _binary_film(
+    image: Image.Image, degradation: Degradation, em: float, rng: np.random.Generator
+) -> Image.Image:
     """Black and white against the local paper, with specks. Films are scanned finely and reduced later, so
     small characters keep soft edges and their hairlines."""
-    ink, paper = _levels(wear)
+    ink, paper = _levels(degradation)
     small = image.reduce(8)
     reach = 2 * max(round(em / 16), 1) + 1
     local = small.filter(ImageFilter.MaxFilter(reach)).filter(ImageFilter.BoxBlur(reach))

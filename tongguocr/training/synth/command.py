@@ -24,6 +24,7 @@ from tongguocr.errors import InputError
 from tongguocr.files import decode_utf8, read_bytes, write_bytes
 from tongguocr.training.synth.compose import KINDS, compose_page, pick_kind
 from tongguocr.training.synth.composition import Composition, scaled
+from tongguocr.training.synth.degradation import NO_DEGRADATION
 from tongguocr.training.synth.export import export_page, prepare, write_lists
 from tongguocr.training.synth.fonts import FontBook, known_faces, load_fonts
 from tongguocr.training.synth.text import TextSource, from_characters, load_text
@@ -54,7 +55,7 @@ class Order:
     formats: tuple[str, ...] = ("json", "page")
     size: tuple[int, int] | None = None
     """Pages are scaled to fit into this width and height."""
-    wear: bool = True
+    degraded: bool = True
     png: bool = False
     bench: bool = False
     workers: int = 1
@@ -112,7 +113,7 @@ def make_order(args: Mapping[str, Any]) -> Order:
         kinds=tuple(args["kind"] or ()),
         chars=args["chars"],
         size=parse_size(args["size"]) if args["size"] else None,
-        wear=not args["clean"],
+        degraded=not args["clean"],
         png=args["png"],
     )
 
@@ -218,7 +219,7 @@ def make_page(desk: Workshop, number: int) -> Made:
     from tongguocr.training.synth.paint import render
 
     order, composition = desk.order, compose(desk, number)
-    pixels, page = render(composition, desk.fonts, order.wear)
+    pixels, page = render(composition, desk.fonts, None if order.degraded else NO_DEGRADATION)
     name = f"{number + 1:05d}-{composition.kind}"
     export_page(page, pixels, name, order.out, order.formats, "png" if order.png else "jpg")
     counted = Counter(desk.fonts.faces[face].key for face in composition.faces.tolist())

@@ -1,8 +1,8 @@
-"""Wear: what the block, time and the camera did to one page, as plain numbers.
+"""Degradation: what the block, time and the camera did to one page, as plain numbers.
 
-A generator comes in, a frozen `Wear` goes out; both renderers read the same fields. Lengths are shares of a
-character's em unless a field says otherwise, so that one `Wear` means the same at every resolution. Most
-pages are good library scans; few are in a bad state, and all stay legible.
+A random generator comes in, a frozen `Degradation` goes out; both renderers read the same fields. Lengths are
+shares of a character's em unless a field says otherwise, so that one `Degradation` means the same at every
+resolution. Most pages are good library scans; few are in a bad state, and all stay legible.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ Film: TypeAlias = Literal["none", "grey", "binary"]
 
 
 @dataclass(frozen=True, slots=True)
-class Wear:
-    """One page's condition. The defaults are a perfect black impression on white paper."""
+class Degradation:
+    """How one page is degraded. The defaults are a perfect black impression on white paper."""
 
     # The block and its ink.
     spread: float = 0.0
@@ -116,10 +116,10 @@ class Wear:
         )
 
 
-NO_WEAR = Wear()
+NO_DEGRADATION = Degradation()
 
 ROBUST_EM = 40.0
-"""Characters of this many pixels bear any wear that is sampled."""
+"""Characters of this many pixels bear any degradation that is sampled."""
 LEAST_EM = 20.0
 """No camera resolves fewer pixels a character than this, unless the page has fewer."""
 
@@ -146,40 +146,42 @@ INKS: tuple[Colour, ...] = (
 """Soot inks: near black, warm or cool, some washed out."""
 
 
-def sample_wear(rng: np.random.Generator, severity: float = 1.0, photographed: bool = True) -> Wear:
-    """The condition of one page. `severity` scales all damage; not `photographed`: no surroundings."""
+def sample_degradation(
+    rng: np.random.Generator, severity: float = 1.0, photographed: bool = True
+) -> Degradation:
+    """A random page's degradation. `severity` scales all damage; not `photographed`: no surroundings."""
     state = float(rng.choice([0.25, 0.6, 1.0], p=[0.4, 0.42, 0.18])) * severity
-    wear = _impression(rng, state)
-    wear = _paper(rng, wear, state)
-    return _camera(rng, wear, state, photographed)
+    degradation = _impression(rng, state)
+    degradation = _paper(rng, degradation, state)
+    return _camera(rng, degradation, state, photographed)
 
 
-def spare_small(wear: Wear, em: float, least_em: float = LEAST_EM) -> Wear:
+def limit_for_size(degradation: Degradation, em: float, least_em: float = LEAST_EM) -> Degradation:
     """What characters of `em` pixels can bear and stay legible: small ones less than large ones.
 
     The camera resolves at least `least_em` pixels a character, if there are as many.
     """
     share = min(em / ROBUST_EM, 1.0)
     return replace(
-        wear,
-        starvation=wear.starvation * share,
-        broken=wear.broken * share,
-        mottling=wear.mottling * share,
-        grain=wear.grain * share,
-        spread=max(wear.spread, -0.012 * share**2),
-        resolution=max(wear.resolution, min(least_em / em, 1.0)),
-        blur=min(wear.blur, 0.03 * em),
+        degradation,
+        starvation=degradation.starvation * share,
+        broken=degradation.broken * share,
+        mottling=degradation.mottling * share,
+        grain=degradation.grain * share,
+        spread=max(degradation.spread, -0.012 * share**2),
+        resolution=max(degradation.resolution, min(least_em / em, 1.0)),
+        blur=min(degradation.blur, 0.03 * em),
     )
 
 
-def _impression(rng: np.random.Generator, state: float) -> Wear:
+def _impression(rng: np.random.Generator, state: float) -> Degradation:
     def upto(limit: float) -> float:
         return float(rng.random() * limit * state)
 
     def sometimes(share: float, limit: float) -> float:
         return upto(limit) if rng.random() < share else 0.0
 
-    return Wear(
+    return Degradation(
         spread=float(np.clip(rng.normal(0.006, 0.009), -0.01, 0.026)),
         rounding=0.006 + upto(0.016),
         roughness=0.15 + upto(0.6),
@@ -196,14 +198,14 @@ def _impression(rng: np.random.Generator, state: float) -> Wear:
     )
 
 
-def _paper(rng: np.random.Generator, wear: Wear, state: float) -> Wear:
+def _paper(rng: np.random.Generator, degradation: Degradation, state: float) -> Degradation:
     def count(share: float, most: int) -> int:
         return int(rng.integers(1, most + 1)) if rng.random() < share * state else 0
 
     bleeds = rng.random() < 0.35
     aged = min(state * 4, 1.0)
     return replace(
-        wear,
+        degradation,
         paper=_pick(rng, PAPERS, 7),
         texture=0.25 + float(rng.random()) * 0.5,
         browning=float(rng.random()) * (0.25 * aged + 0.75 * state) if rng.random() < 0.7 else 0.0,
@@ -216,7 +218,9 @@ def _paper(rng: np.random.Generator, wear: Wear, state: float) -> Wear:
     )
 
 
-def _camera(rng: np.random.Generator, wear: Wear, state: float, photographed: bool) -> Wear:
+def _camera(
+    rng: np.random.Generator, degradation: Degradation, state: float, photographed: bool
+) -> Degradation:
     grounds: tuple[Ground, ...] = ("black", "felt", "wood", "cloth")
     photo = photographed and rng.random() < 0.3
     ground: Ground = grounds[rng.choice(4, p=[0.4, 0.35, 0.12, 0.13])] if photo else "none"
@@ -229,7 +233,7 @@ def _camera(rng: np.random.Generator, wear: Wear, state: float, photographed: bo
     tilt = rng.normal(0, 0.008 * state, 2) if photo else (0.0, 0.0)
     low = rng.random() < 0.2
     return replace(
-        wear,
+        degradation,
         skew=float(np.clip(rng.normal(0, 0.7), -2.5, 2.5)),
         perspective=(float(np.clip(tilt[0], -0.03, 0.03)), float(np.clip(tilt[1], -0.03, 0.03))),
         curl=side * float(rng.random()) * 0.018 * state if curled else 0.0,

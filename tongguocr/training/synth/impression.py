@@ -14,7 +14,7 @@ from PIL import Image
 
 from tongguocr.page import Pixels
 from tongguocr.training.synth.composition import Composition, Floats, Stroke
-from tongguocr.training.synth.degradation import Wear
+from tongguocr.training.synth.degradation import Degradation
 from tongguocr.training.synth.fields import blurred, smooth_noise, soft_step, through_mesh
 from tongguocr.training.synth.ink import PrintedStroke, add_stroke, as_floats
 from tongguocr.training.synth.warp import Points
@@ -24,7 +24,7 @@ _KEPT = 0.3
 
 
 def em_of(composition: Composition) -> float:
-    """The size of the page's main characters in pixels, which is the unit of all wear.
+    """The size of the page's main characters in pixels, which is the unit of all degradation.
 
     Large titles do not count in full: knife, brush and paper are as fine under them as under small type.
     """
@@ -36,26 +36,28 @@ def em_of(composition: Composition) -> float:
 
 
 def print_strokes(
-    composition: Composition, wear: Wear, em: float, rng: np.random.Generator
+    composition: Composition, degradation: Degradation, em: float, rng: np.random.Generator
 ) -> list[PrintedStroke]:
     """The composition's strokes as a worn block prints them."""
-    if not (wear.rule_waver or wear.rule_gaps):
+    if not (degradation.rule_waver or degradation.rule_gaps):
         return [PrintedStroke(stroke) for stroke in composition.strokes]
-    return [_print_stroke(stroke, wear, em, rng) for stroke in composition.strokes]
+    return [_print_stroke(stroke, degradation, em, rng) for stroke in composition.strokes]
 
 
-def _print_stroke(stroke: Stroke, wear: Wear, em: float, rng: np.random.Generator) -> PrintedStroke:
+def _print_stroke(
+    stroke: Stroke, degradation: Degradation, em: float, rng: np.random.Generator
+) -> PrintedStroke:
     start, end = np.array(stroke.start), np.array(stroke.end)
     length = max(float(np.linalg.norm(end - start)), 1.0)
     # Frame corners do not quite meet; a rule stops short of the frame.
-    slip = np.clip(rng.normal(0.0, wear.rule_waver, 2), -0.12, 0.12) * em
+    slip = np.clip(rng.normal(0.0, degradation.rule_waver, 2), -0.12, 0.12) * em
     along = (end - start) / length
     start, end = start + along * slip[0], end - along * slip[1]
     bends = max(round(length / (2.5 * em)), 2)
     jags = max(round(length / (0.12 * em)), 3)
     slow = np.interp(np.linspace(0, 1, jags), np.linspace(0, 1, bends), rng.normal(0, 1, bends))
-    waver = em * wear.rule_waver * (0.7 * slow + 0.12 * rng.normal(0, 1, jags))
-    share = wear.rule_gaps * {"rule": 1.0, "frame": 0.25, "box": 0.35}[stroke.role]
+    waver = em * degradation.rule_waver * (0.7 * slow + 0.12 * rng.normal(0, 1, jags))
+    share = degradation.rule_gaps * {"rule": 1.0, "frame": 0.25, "box": 0.35}[stroke.role]
     worn = Stroke(
         (float(start[0]), float(start[1])),
         (float(end[0]), float(end[1])),
@@ -74,9 +76,9 @@ def _strength(count: int, gaps: float, rng: np.random.Generator) -> Floats:
     return np.clip(0.35 + (level - floor) * 0.9, 0, 1).astype(np.float32) * (level >= floor)
 
 
-def carve(ink: Pixels, wear: Wear, em: float, rng: np.random.Generator) -> Pixels:
+def carve(ink: Pixels, degradation: Degradation, em: float, rng: np.random.Generator) -> Pixels:
     """Ink shifted by a fraction of a stroke's width here and there, as a knife follows a brush."""
-    reach = wear.carving * em
+    reach = degradation.carving * em
     if reach < 0.05:
         return ink
     size = (ink.shape[1], ink.shape[0])
@@ -88,11 +90,21 @@ def carve(ink: Pixels, wear: Wear, em: float, rng: np.random.Generator) -> Pixel
     return np.asarray(through_mesh(Image.fromarray(ink), size, max(round(0.3 * em), 4), stray))
 
 
-def press(ink: Pixels, wear: Wear, em: float, rng: np.random.Generator) -> Floats:
+def press(ink: Pixels, degradation: Degradation, em: float, rng: np.random.Generator) -> Floats:
     """The density of printed ink, 0 to 1."""
-    sigma = max(hypot(wear.rounding, 0.8 * max(abs(wear.spread), wear.touching)) * em, 0.0)
-    if not sigma and not any((wear.roughness, wear.mottling, wear.starvation, wear.broken, wear.grain)):
-        return _cracked(as_floats(ink), wear, em, rng)
+    sigma = max(
+        hypot(degradation.rounding, 0.8 * max(abs(degradation.spread), degradation.touching)) * em, 0.0
+    )
+    if not sigma and not any(
+        (
+            degradation.roughness,
+            degradation.mottling,
+            degradation.starvation,
+            degradation.broken,
+            degradation.grain,
+        )
+    ):
+        return _cracked(as_floats(ink), degradation, em, rng)
     sigma = max(sigma, 0.35)
     shape = (ink.shape[0], ink.shape[1])
     soft = as_floats(blurred(ink, sigma))
@@ -100,8 +112,8 @@ def press(ink: Pixels, wear: Wear, em: float, rng: np.random.Generator) -> Float
     soft += ink * np.float32(_KEPT / 255)
     fine = smooth_noise(rng, shape, max(0.035 * em, 1.5))
     pale = smooth_noise(rng, shape, 5 * em)
-    level = _threshold(wear, em, sigma, _faintest(ink, soft), shape, fine, pale, rng)
-    tone = _tone(wear, em, shape, fine, pale, soft, rng)
+    level = _threshold(degradation, em, sigma, _faintest(ink, soft), shape, fine, pale, rng)
+    tone = _tone(degradation, em, shape, fine, pale, soft, rng)
     # However low the threshold, there is no ink far from the block's.
     most = soft * np.float32(6)
     # About one pixel from paper to ink, however wide the blur.
@@ -111,7 +123,7 @@ def press(ink: Pixels, wear: Wear, em: float, rng: np.random.Generator) -> Float
     np.clip(soft, 0, 1, out=soft)
     np.minimum(soft, most, out=soft)
     soft *= tone
-    return _cracked(soft, wear, em, rng)
+    return _cracked(soft, degradation, em, rng)
 
 
 def _faintest(ink: Pixels, soft: Floats) -> float:
@@ -126,7 +138,7 @@ def _cut(shift: float, sigma: float) -> float:
 
 
 def _threshold(
-    wear: Wear,
+    degradation: Degradation,
     em: float,
     sigma: float,
     faint: float,
@@ -136,23 +148,27 @@ def _threshold(
     rng: np.random.Generator,
 ) -> Floats:
     """How much ink a place needs to print: higher at nicks and in pale areas, lower where ink stood high."""
-    base = min(_cut(wear.spread * em, sigma), 0.85 * faint)
-    level = fine * np.float32(0.14 * wear.roughness)
+    base = min(_cut(degradation.spread * em, sigma), 0.85 * faint)
+    level = fine * np.float32(0.14 * degradation.roughness)
     level += np.float32(base)
-    if wear.touching:
-        joined = _cut((wear.spread + wear.touching) * em, sigma)
+    if degradation.touching:
+        joined = _cut((degradation.spread + degradation.touching) * em, sigma)
         level -= soft_step(-pale, 0.2, 1.4) * np.float32(max(base - joined, 0.14))
-    if wear.starvation:
-        level += soft_step(pale, 0.1, 1.6) * (fine * np.float32(0.2) + np.float32(0.13)) * wear.starvation
-    if wear.broken:
+    if degradation.starvation:
+        level += (
+            soft_step(pale, 0.1, 1.6) * (fine * np.float32(0.2) + np.float32(0.13)) * degradation.starvation
+        )
+    if degradation.broken:
         nicks = smooth_noise(rng, shape, 0.11 * em)
-        level += soft_step(nicks, 2.3 - 0.8 * wear.broken, 3.1 - 0.8 * wear.broken) * np.float32(0.8)
+        level += soft_step(
+            nicks, 2.3 - 0.8 * degradation.broken, 3.1 - 0.8 * degradation.broken
+        ) * np.float32(0.8)
     np.maximum(level, np.float32(0.12), out=level)
     return level
 
 
 def _tone(
-    wear: Wear,
+    degradation: Degradation,
     em: float,
     shape: tuple[int, int],
     fine: Floats,
@@ -166,23 +182,23 @@ def _tone(
     tone += fine * np.float32(0.13)
     tone += soft_step(soft, 0.75, 1.0) * np.float32(0.18)
     tone += np.float32(0.12)
-    tone *= np.float32(wear.mottling)
-    if wear.starvation:
-        tone += soft_step(pale, 0.0, 1.7) * np.float32(0.42 * wear.starvation)
-    if wear.grain:
+    tone *= np.float32(degradation.mottling)
+    if degradation.starvation:
+        tone += soft_step(pale, 0.0, 1.7) * np.float32(0.42 * degradation.starvation)
+    if degradation.grain:
         streaks = smooth_noise(rng, shape, max(0.05 * em, 1.5), (1.0, 30.0))
-        tone += soft_step(streaks, 0.4, 2.0) * np.float32(0.55 * wear.grain)
+        tone += soft_step(streaks, 0.4, 2.0) * np.float32(0.55 * degradation.grain)
     dark: Floats = np.clip(np.float32(1) - tone, 0.12, 1)
     return dark
 
 
-def _cracked(density: Floats, wear: Wear, em: float, rng: np.random.Generator) -> Floats:
+def _cracked(density: Floats, degradation: Degradation, em: float, rng: np.random.Generator) -> Floats:
     """Take the ink away along straight cracks, most of them with the grain, across the page."""
-    if not wear.cracks:
+    if not degradation.cracks:
         return density
     height, width = density.shape
     gap = np.zeros((height, width), np.uint8)
-    for _ in range(wear.cracks):
+    for _ in range(degradation.cracks):
         slope = float(rng.normal(0, 0.02))
         if rng.random() < 0.7:
             y = float(rng.uniform(0.1, 0.9)) * height

@@ -1,4 +1,4 @@
-"""Ink before wear: a composition's glyphs, rules, patches and marks as coverage from 0 to 1.
+"""Ink before degradation: a composition's glyphs, rules, patches and marks as coverage from 0 to 1.
 
 A composition and the font book come in, float32 arrays of the page's size go out: black ink and, apart from
 it, the red that a reader added. A glyph is stretched to its em box and never clipped: where a brush face
@@ -73,7 +73,7 @@ def _ink_bounds(mask: Image.Image, size: int) -> Box | None:
 
 
 def paint_ink(composition: Composition, fonts: FontBook) -> Floats:
-    """Coverage of black ink, 0 to 1, before any wear."""
+    """Coverage of black ink, 0 to 1, before any degradation."""
     return as_floats(paint_black(composition, fonts, map(PrintedStroke, composition.strokes)))
 
 

@@ -12,7 +12,12 @@ import numpy as np
 from tongguocr.page import Page, Pixels
 from tongguocr.training.synth.camera import View, develop, photograph, set_up
 from tongguocr.training.synth.composition import Composition, Floats, to_page
-from tongguocr.training.synth.degradation import NO_WEAR, Colour, Wear, sample_wear, spare_small
+from tongguocr.training.synth.degradation import (
+    Colour,
+    Degradation,
+    limit_for_size,
+    sample_degradation,
+)
 from tongguocr.training.synth.fields import Shape
 from tongguocr.training.synth.fonts import FontBook
 from tongguocr.training.synth.impression import carve, em_of, press, print_strokes
@@ -25,26 +30,30 @@ __all__ = ["ink_overhang", "paint_ink", "render"]
 
 
 def render(
-    composition: Composition, fonts: FontBook, wear: bool | Wear = True, seed: int | None = None
+    composition: Composition, fonts: FontBook, degradation: Degradation | None = None, seed: int | None = None
 ) -> tuple[Pixels, Page]:
-    """Paint a page. `wear`: this one, one drawn from the seed, or none; `seed`: the composition's own."""
+    """A page's image and its labels.
+
+    Without a `degradation`, one is drawn from the seed; `NO_DEGRADATION` gives a clean page. Without a
+    `seed`, the composition's own is used.
+    """
     rng = np.random.default_rng(composition.seed if seed is None else seed)
     em = em_of(composition)
-    condition = wear if isinstance(wear, Wear) else spare_small(sample_wear(rng), em) if wear else NO_WEAR
+    degradation = degradation or limit_for_size(sample_degradation(rng), em)
     shape = (composition.height, composition.width)
-    view = set_up(condition, shape, em, rng)
-    strokes = print_strokes(composition, condition, em, rng)
-    block = carve(paint_black(composition, fonts, strokes), condition, em, rng)
-    density = press(block, condition, em, rng)
-    sheet = _print(composition, fonts, condition, density, view, em, rng)
-    pixels = develop(photograph(sheet, condition, view, em, rng), condition, em, rng)
+    view = set_up(degradation, shape, em, rng)
+    strokes = print_strokes(composition, degradation, em, rng)
+    block = carve(paint_black(composition, fonts, strokes), degradation, em, rng)
+    density = press(block, degradation, em, rng)
+    sheet = _print(composition, fonts, degradation, density, view, em, rng)
+    pixels = develop(photograph(sheet, degradation, view, em, rng), degradation, em, rng)
     return pixels, warp_page(to_page(composition), view.warp, view.width, view.height)
 
 
 def _print(
     composition: Composition,
     fonts: FontBook,
-    wear: Wear,
+    degradation: Degradation,
     density: Floats,
     view: View,
     em: float,
@@ -54,20 +63,20 @@ def _print(
     height, width = density.shape
     pad = view.pad
     full = (height + 2 * pad, width + 2 * pad)
-    planes = make_sheet(full, wear, em, rng)
+    planes = make_sheet(full, degradation, em, rng)
     inner = [plane[pad : pad + height, pad : pad + width] for plane in planes]
-    if wear.bleed:
-        _lay(inner, show_through(density, wear, em, rng), wear.ink)
-    _lay(inner, density, wear.ink)
+    if degradation.bleed:
+        _lay(inner, show_through(density, degradation, em, rng), degradation.ink)
+    _lay(inner, density, degradation.ink)
     red = paint_red(composition)
     if red is not None:
         _stamp(inner, as_floats(red) * np.float32(0.85), REDS[int(rng.integers(len(REDS)))])
-    if wear.seals:
-        seals = seal_layer((height, width), wear.seals, fonts, composition, em, rng)
+    if degradation.seals:
+        seals = seal_layer((height, width), degradation.seals, fonts, composition, em, rng)
         _stamp(inner, seals, REDS[int(rng.integers(len(REDS)))])
-    _pierce(planes, full, wear, em, rng)
-    if wear.binding:
-        _shade_gutter(planes, wear.binding, em)
+    _pierce(planes, full, degradation, em, rng)
+    if degradation.binding:
+        _shade_gutter(planes, degradation.binding, em)
     return _as_pixels(planes)
 
 
@@ -83,8 +92,10 @@ def _stamp(planes: list[Floats], density: Floats, colour: Colour) -> None:
         plane *= np.float32(1) - density * np.float32(1 - value / 255)
 
 
-def _pierce(planes: list[Floats], shape: Shape, wear: Wear, em: float, rng: np.random.Generator) -> None:
-    holes = worm_holes(shape, wear, em, rng)
+def _pierce(
+    planes: list[Floats], shape: Shape, degradation: Degradation, em: float, rng: np.random.Generator
+) -> None:
+    holes = worm_holes(shape, degradation, em, rng)
     if holes is None:
         return
     mask, behind, shadow = holes

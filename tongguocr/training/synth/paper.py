@@ -1,7 +1,7 @@
 """Paper and its life: texture, brown edges, foxing, water stains, worm holes, the other side's ink.
 
-A shape, a `Wear` and a generator come in. The sheet is three float32 planes of light from 0 to 1, one a
-colour, on which the renderer then prints.
+A shape, a `Degradation` and a random generator come in. The sheet is three float32 planes of light from 0 to
+1, one a colour, on which the renderer then prints.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from PIL import Image, ImageDraw
 
 from tongguocr.page import Pixels
 from tongguocr.training.synth.composition import Floats
-from tongguocr.training.synth.degradation import Colour, Wear
+from tongguocr.training.synth.degradation import Colour, Degradation
 from tongguocr.training.synth.fields import Shape, blurred, ceil_div, enlarge, smooth_noise, soft_step
 from tongguocr.training.synth.ink import as_floats
 
@@ -21,13 +21,13 @@ _SMALL = 4
 """Stains and light are made this much smaller."""
 
 
-def make_sheet(shape: Shape, wear: Wear, em: float, rng: np.random.Generator) -> list[Floats]:
+def make_sheet(shape: Shape, degradation: Degradation, em: float, rng: np.random.Generator) -> list[Floats]:
     """The empty sheet: red, green and blue from 0 to 1."""
-    light = _texture(shape, wear.texture, em, rng) if wear.texture else None
-    brown = _browned(shape, wear, em, rng)
-    creases = _creases(shape, wear.folds, em, rng)
+    light = _texture(shape, degradation.texture, em, rng) if degradation.texture else None
+    brown = _browned(shape, degradation, em, rng)
+    creases = _creases(shape, degradation.folds, em, rng)
     planes = []
-    for value, taken in zip(wear.paper, _BROWN, strict=True):
+    for value, taken in zip(degradation.paper, _BROWN, strict=True):
         plane = np.full(shape, np.float32(value / 255))
         if light is not None:
             plane *= light
@@ -98,19 +98,19 @@ def _fibres(shape: Shape, em: float, rng: np.random.Generator) -> Floats:
     return (grown.astype(np.float32) - 128) * np.float32(0.0016)
 
 
-def _browned(shape: Shape, wear: Wear, em: float, rng: np.random.Generator) -> Floats | None:
+def _browned(shape: Shape, degradation: Degradation, em: float, rng: np.random.Generator) -> Floats | None:
     """How brown the sheet is, 0 to about 1: edges, foxing and stains, made at a quarter of the size."""
-    if not (wear.browning or wear.foxing or wear.stains):
+    if not (degradation.browning or degradation.foxing or degradation.stains):
         return None
     small = (ceil_div(shape[0], _SMALL), ceil_div(shape[1], _SMALL))
     unit = max(em / _SMALL, 2.0)
     brown = np.zeros(small, np.float32)
-    if wear.browning:
-        brown += _edges(small, unit, rng) * np.float32(wear.browning)
-    for _ in range(wear.stains):
+    if degradation.browning:
+        brown += _edges(small, unit, rng) * np.float32(degradation.browning)
+    for _ in range(degradation.stains):
         np.maximum(brown, _stain(small, unit, rng), out=brown)
-    if wear.foxing:
-        brown += _foxing(small, unit, wear.foxing, rng)
+    if degradation.foxing:
+        brown += _foxing(small, unit, degradation.foxing, rng)
     return enlarge(np.clip(brown, 0, 1.2), shape, smooth=False)
 
 
@@ -151,28 +151,28 @@ def _foxing(shape: Shape, em: float, count: int, rng: np.random.Generator) -> Fl
     return as_floats(blurred(np.asarray(image), 0.08 * em))
 
 
-def show_through(density: Floats, wear: Wear, em: float, rng: np.random.Generator) -> Floats:
+def show_through(density: Floats, degradation: Degradation, em: float, rng: np.random.Generator) -> Floats:
     """The other side's ink as this side shows it: mirrored, shifted, blurred and faint."""
     verso = np.roll(density[:, ::-1], tuple(int(v) for v in rng.normal(0, 0.6 * em, 2)), axis=(0, 1))
     soft = blurred((verso * np.float32(255)).astype(np.uint8), max(0.05 * em, 0.8))
     cloud = np.clip(0.7 + 0.3 * smooth_noise(rng, (density.shape[0], density.shape[1]), 4 * em), 0, 1)
-    shown: Floats = as_floats(soft) * cloud * np.float32(0.55 * wear.bleed)
+    shown: Floats = as_floats(soft) * cloud * np.float32(0.55 * degradation.bleed)
     return shown
 
 
 def worm_holes(
-    shape: Shape, wear: Wear, em: float, rng: np.random.Generator
+    shape: Shape, degradation: Degradation, em: float, rng: np.random.Generator
 ) -> tuple[Pixels, Colour, Pixels] | None:
     """The holes' mask, what they show, and the shadow of their edge; None where there are none."""
-    if not wear.wormholes:
+    if not degradation.wormholes:
         return None
     image = Image.new("L", (shape[1], shape[0]))
     draw = ImageDraw.Draw(image)
-    for _ in range(wear.wormholes):
+    for _ in range(degradation.wormholes):
         _worm(draw, shape, em, rng)
     holes = blurred(np.asarray(image), 0.5)
     dark = rng.random() < 0.3
-    behind: Colour = (24, 22, 20) if dark else _darker(wear.paper, float(rng.uniform(0.78, 0.95)))
+    behind: Colour = (24, 22, 20) if dark else _darker(degradation.paper, float(rng.uniform(0.78, 0.95)))
     shift = max(round(0.03 * em), 1)
     shadow = blurred(np.roll(holes, (shift, shift), axis=(0, 1)), max(0.02 * em, 0.6))
     return holes, behind, shadow

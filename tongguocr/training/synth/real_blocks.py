@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tongguocr.geometry import Box
 from tongguocr.page import Kind
 from tongguocr.training.synth.composition import ComposedLine, Composition, Stroke
-from tongguocr.training.synth.degradation import Wear
+from tongguocr.training.synth.degradation import Degradation
 from tongguocr.training.synth.gpu.pack import Batch, line_group, pack
 from tongguocr.training.synth.patchwork import Piece, Scissors, alike, sort_by_width
 from tongguocr.training.synth.real_ink import Lines, book_of, characters
@@ -277,20 +277,20 @@ class _Setter:
         return tuple(strokes)
 
 
-def for_real_ink(wear: Wear, thickest: float = 0.0) -> Wear:
-    """A wear for ink that is worn already: the paper and the camera, and little of the block.
+def for_real_ink(degradation: Degradation, thickest: float = 0.0) -> Degradation:
+    """A degradation for ink that has aged already: the paper and the camera, and little of the block.
 
     Ink may run by up to `thickest` em, less than ink that has not run before.
     """
     return replace(
-        wear,
-        spread=min(wear.spread, thickest),
-        rounding=min(wear.rounding, 0.008),
+        degradation,
+        spread=min(degradation.spread, thickest),
+        rounding=min(degradation.rounding, 0.008),
         touching=0.0,
         broken=0.0,
-        starvation=0.3 * wear.starvation,
-        mottling=0.3 * wear.mottling,
-        film="grey" if wear.film == "binary" else wear.film,
+        starvation=0.3 * degradation.starvation,
+        mottling=0.3 * degradation.mottling,
+        film="grey" if degradation.film == "binary" else degradation.film,
     )
 
 

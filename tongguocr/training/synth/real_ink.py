@@ -2,7 +2,7 @@
 
 In: a table (tar, member, text; tab-separated) with tars of line images beside it. Each image becomes ink from
 0 to 255 against its own paper, with its characters' places estimated. Out: blocks whose lines lie in reading
-order, as compositions without faces, so that labels, packing and wear are those of every other block.
+order, as compositions without faces, so that labels, packing and degradation are those of every other block.
 
 Pages are held out whole: `split` tells which by the page's name alone, so that it holds everywhere.
 """

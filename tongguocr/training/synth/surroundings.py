@@ -13,7 +13,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from tongguocr.page import Pixels
 from tongguocr.training.synth.composition import Floats
-from tongguocr.training.synth.degradation import Colour, Ground, Wear
+from tongguocr.training.synth.degradation import Colour, Degradation, Ground
 from tongguocr.training.synth.fields import Shape, ramp, smooth_noise
 
 _GROUNDS: dict[Ground, tuple[Colour, ...]] = {
@@ -46,41 +46,41 @@ class Margins:
     bottom: int = 0
 
 
-def make_margins(wear: Wear, shape: Shape, em: float, rng: np.random.Generator) -> Margins:
+def make_margins(degradation: Degradation, shape: Shape, em: float, rng: np.random.Generator) -> Margins:
     """Room around the page; things beside it need more."""
-    if wear.ground == "none":
+    if degradation.ground == "none":
         return Margins()
     unit = min(shape) * 0.02 + 0.3 * em
     left, top, right, bottom = (int(unit * rng.uniform(0.6, 3.0)) for _ in range(4))
-    if wear.ruler:
+    if degradation.ruler:
         right += int(2.0 * em)
-    if wear.chart:
+    if degradation.chart:
         left += int(2.2 * em)
-    if wear.label:
+    if degradation.label:
         bottom += int(1.6 * em)
-    if wear.facing:
+    if degradation.facing:
         strip = int(min(shape) * rng.uniform(0.06, 0.16))
-        left, right = (left + strip, right) if wear.binding <= 0 else (left, right + strip)
+        left, right = (left + strip, right) if degradation.binding <= 0 else (left, right + strip)
     return Margins(left, top, right, bottom)
 
 
-def make_ground(shape: Shape, wear: Wear, em: float, rng: np.random.Generator) -> Image.Image:
+def make_ground(shape: Shape, degradation: Degradation, em: float, rng: np.random.Generator) -> Image.Image:
     """The empty table."""
-    colours = _GROUNDS[wear.ground]
+    colours = _GROUNDS[degradation.ground]
     base = np.array(colours[int(rng.integers(len(colours)))], np.float32)
-    light = _weave(shape, wear.ground, em, rng)
+    light = _weave(shape, degradation.ground, em, rng)
     return Image.fromarray(np.clip(base * light[..., None], 0, 255).astype(np.uint8))
 
 
 def lay_things(
-    picture: Image.Image, wear: Wear, margins: Margins, em: float, rng: np.random.Generator
+    picture: Image.Image, degradation: Degradation, margins: Margins, em: float, rng: np.random.Generator
 ) -> None:
     """What a photographer puts beside a book."""
-    if wear.ruler:
+    if degradation.ruler:
         _draw_ruler(picture, margins, em, rng)
-    if wear.chart:
+    if degradation.chart:
         _draw_chart(picture, margins, em, rng)
-    if wear.label:
+    if degradation.label:
         _draw_label(picture, margins, em, rng)
 
 
@@ -138,18 +138,20 @@ def _draw_label(picture: Image.Image, margins: Margins, em: float, rng: np.rando
     draw.text((x + 0.2 * em, y + 0.05 * height), mark, fill=(40, 40, 40), font=_digits(height * 0.7))
 
 
-def facing_strip(wear: Wear, shape: Shape, width: int, em: float, rng: np.random.Generator) -> Pixels:
+def facing_strip(
+    degradation: Degradation, shape: Shape, width: int, em: float, rng: np.random.Generator
+) -> Pixels:
     """The blank margin of the facing page, darker towards the binding; its frame may show, no text does."""
     height = shape[0]
     away = np.arange(width, dtype=np.float32) / max(width, 1)
-    if wear.binding <= 0:
+    if degradation.binding <= 0:
         away = away[::-1]
     shade = np.float32(1) - np.float32(0.45) * np.exp(-away * np.float32(6))
     light = smooth_noise(rng, (height, width), 1.5) * np.float32(0.012) + shade[None]
-    strip = light[..., None] * np.array(wear.paper, np.float32)
+    strip = light[..., None] * np.array(degradation.paper, np.float32)
     picture = Image.fromarray(np.clip(strip, 0, 255).astype(np.uint8))
     if width > 3 * em and rng.random() < 0.5:
-        x = int(width * (0.4 if wear.binding <= 0 else 0.6))
+        x = int(width * (0.4 if degradation.binding <= 0 else 0.6))
         draw = ImageDraw.Draw(picture)
-        draw.line((x, 0.12 * height, x, 0.9 * height), fill=wear.ink, width=max(int(0.07 * em), 1))
+        draw.line((x, 0.12 * height, x, 0.9 * height), fill=degradation.ink, width=max(int(0.07 * em), 1))
     return np.asarray(picture)

@@ -1,4 +1,4 @@
-"""Wear as the GPU puts it on, tried on a CPU: it spares the text, and labels follow."""
+"""Degradation as the GPU puts it on, tried on a CPU: it spares the text, and labels follow."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from painted_blocks import HIGH, SIZE, WIDE, column, compose
 
 from tongguocr.training.synth.atlas import Atlas
 from tongguocr.training.synth.composition import Stroke
-from tongguocr.training.synth.degradation import NO_WEAR, Wear, sample_wear
+from tongguocr.training.synth.degradation import NO_DEGRADATION, Degradation, sample_degradation
 from tongguocr.training.synth.gpu import GlyphAtlas, paint, render_batch
-from tongguocr.training.synth.gpu.degradation import MIN_RESOLVED, stack
+from tongguocr.training.synth.gpu.degradation import MIN_RESOLVED, stack_degradations
 from tongguocr.training.synth.gpu.fields import (
     blur,
     blurring,
@@ -35,15 +35,15 @@ def test_without_wear_the_image_is_the_ink(atlas: Atlas, glyphs: GlyphAtlas) -> 
     batch = pack([column()], atlas.cells)
     ink = paint(batch, glyphs).all_black[0]
     for colour in (False, True):
-        done = render_batch(batch, glyphs, [NO_WEAR], 1, colour=colour)
+        done = render_batch(batch, glyphs, [NO_DEGRADATION], 1, colour=colour)
         assert done.images.shape == (1, 3 if colour else 1, SIZE, SIZE) and done.images.dtype == torch.uint8
         assert (done.images[0, 0].float() / 255 - (1 - ink)).abs().max() < 0.03
 
 
 def test_the_same_seed_gives_the_same_images(atlas: Atlas, glyphs: GlyphAtlas) -> None:
     batch = pack([column(), column(16)], atlas.cells)
-    wears = [sample_wear(np.random.default_rng(k), photographed=False) for k in range(2)]
-    first, again, other = (render_batch(batch, glyphs, wears, seed) for seed in (4, 4, 5))
+    degradations = [sample_degradation(np.random.default_rng(k), photographed=False) for k in range(2)]
+    first, again, other = (render_batch(batch, glyphs, degradations, seed) for seed in (4, 4, 5))
     assert torch.equal(first.images, again.images) and torch.equal(first.points, again.points)
     assert not torch.equal(first.images, other.images)
 
@@ -55,11 +55,17 @@ def test_oblong_canvases_bear_all_wear(atlas: Atlas, glyphs: GlyphAtlas, height:
     batch = pack([compose(boxes, height=height, width=width)] * 3, atlas.cells)
     rng = np.random.default_rng(5)
     worst = replace(
-        sample_wear(rng), stains=3, seals=3, cracks=2, foxing=30, wormholes=14, bleed=0.5, jpeg=50
+        sample_degradation(rng), stains=3, seals=3, cracks=2, foxing=30, wormholes=14, bleed=0.5, jpeg=50
     )
-    wears = [worst, replace(worst, resolution=0.6, film="none", ground="none"), sample_wear(rng)]
+    degradations = [
+        worst,
+        replace(worst, resolution=0.6, film="none", ground="none"),
+        sample_degradation(rng),
+    ]
     for colour in (False, True):
-        first, again, other = (render_batch(batch, glyphs, wears, seed, colour=colour) for seed in (4, 4, 5))
+        first, again, other = (
+            render_batch(batch, glyphs, degradations, seed, colour=colour) for seed in (4, 4, 5)
+        )
         assert first.images.shape == (3, 3 if colour else 1, height, width)
         assert torch.equal(first.images, again.images) and torch.equal(first.points, again.points)
         assert not torch.equal(first.images, other.images)
@@ -68,38 +74,40 @@ def test_oblong_canvases_bear_all_wear(atlas: Atlas, glyphs: GlyphAtlas, height:
 
 
 def test_damage_is_spread_over_the_whole_oblong_canvas() -> None:
-    wear = Wear(foxing=30, wormholes=40, stains=3, seals=1, cracks=2)
-    conditions = stack([wear] * 8, [20.0] * 8, HIGH, WIDE, 3)
-    holes, spots = conditions.holes.values, conditions.foxing.values * 4
+    degradation = Degradation(foxing=30, wormholes=40, stains=3, seals=1, cracks=2)
+    degradation = stack_degradations([degradation] * 8, [20.0] * 8, HIGH, WIDE, 3)
+    holes, spots = degradation.holes.values, degradation.foxing.values * 4
     for places in (holes, spots):
         assert places[:, 0].max() > WIDE * 0.9 and places[:, 1].max() > HIGH * 0.9
     assert spots[:, 0].max() <= WIDE and spots[:, 1].max() <= HIGH
-    assert conditions.stains[:, 0].max() <= WIDE < conditions.stains[:, 1].max() <= HIGH
-    assert conditions.seals[:, 1].max() <= 0.9 * WIDE < conditions.seals[:, 2].max() <= 0.9 * HIGH
-    assert conditions.seals[:, 3].max() <= 0.45 * WIDE
-    along, upright = conditions.cracks.values[:, 2], conditions.cracks.values[:, 5]
+    assert degradation.stains[:, 0].max() <= WIDE < degradation.stains[:, 1].max() <= HIGH
+    assert degradation.seals[:, 1].max() <= 0.9 * WIDE < degradation.seals[:, 2].max() <= 0.9 * HIGH
+    assert degradation.seals[:, 3].max() <= 0.45 * WIDE
+    along, upright = degradation.cracks.values[:, 2], degradation.cracks.values[:, 5]
     assert (along == torch.where(upright > 0.5, float(HIGH), float(WIDE))).all(), (
         "cracks go from edge to edge"
     )
-    least = stack([Wear(resolution=0.3)], [34.0], HIGH, WIDE, 1).flat("resolution")
+    least = stack_degradations([Degradation(resolution=0.3)], [34.0], HIGH, WIDE, 1).flat("resolution")
     assert float(least[0]) == pytest.approx(MIN_RESOLVED / 34)
 
 
 def test_worn_text_stays_darker_than_its_paper(atlas: Atlas, glyphs: GlyphAtlas) -> None:
-    """Over many draws of wear, what was ink is still told from what was paper."""
+    """Over many draws of degradation, what was ink is still told from what was paper."""
     rng = np.random.default_rng(8)
-    wears = [replace(sample_wear(rng, photographed=False), waver=0, curl=0, skew=0) for _ in range(48)]
-    batch = pack([column(40, 3)] * len(wears), atlas.cells)
+    degradations = [
+        replace(sample_degradation(rng, photographed=False), waver=0, curl=0, skew=0) for _ in range(48)
+    ]
+    batch = pack([column(40, 3)] * len(degradations), atlas.cells)
     ink = paint(batch, glyphs).black[0]
-    images = render_batch(batch, glyphs, wears, 2).images[:, 0].float()
+    images = render_batch(batch, glyphs, degradations, 2).images[:, 0].float()
     dark, light = images[:, ink > 0.9].mean(1), images[:, ink < 0.01].median(1).values
     assert ((light - dark) > 40).float().mean() > 0.9 and (light > dark).all()
 
 
 def test_paper_gets_no_ink_from_the_impression(atlas: Atlas, glyphs: GlyphAtlas) -> None:
-    wear = Wear(spread=0.024, rounding=0.02, roughness=0.75, touching=0.03)
+    degradation = Degradation(spread=0.024, rounding=0.02, roughness=0.75, touching=0.03)
     batch = pack([column()] * 8, atlas.cells)
-    images = render_batch(batch, glyphs, [wear] * 8, 3).images[:, 0]
+    images = render_batch(batch, glyphs, [degradation] * 8, 3).images[:, 0]
     assert images[:, :, :30].min() == 255
 
 
@@ -115,13 +123,13 @@ def test_points_move_as_the_cpu_warp_says(
     canvas: tuple[int, int], skew: float, tilt: float, curl: float, waver: float
 ) -> None:
     height, width = canvas
-    wear = Wear(skew=skew, perspective=(tilt, -tilt), curl=curl, waver=waver / 20)
-    conditions = stack([wear], [20.0], height, width, 1)
-    phases = tuple(float(conditions.flat(f"phase{k}")[0]) / (2 * np.pi) for k in range(4))
+    degradation = Degradation(skew=skew, perspective=(tilt, -tilt), curl=curl, waver=waver / 20)
+    degradation = stack_degradations([degradation], [20.0], height, width, 1)
+    phases = tuple(float(degradation.flat(f"phase{k}")[0]) / (2 * np.pi) for k in range(4))
     warp = Warp(width, height, float(np.deg2rad(skew)), (tilt, -tilt), curl, waver, phases)
     points = np.random.default_rng(2).uniform(0, 1, (30, 2)) * (width, height)
     flat = torch.from_numpy(points).float()
-    ours = target(flat, torch.zeros(30, dtype=torch.long), conditions, height, width)
+    ours = target(flat, torch.zeros(30, dtype=torch.long), degradation, height, width)
     assert np.abs(ours.numpy() - warp.target(points)).max() < 0.05
 
 
@@ -130,8 +138,8 @@ def test_ink_moves_with_its_labels(atlas: Atlas, glyphs: GlyphAtlas, height: int
     shares = [(0.2, 0.2), (0.75, 0.25), (0.5, 0.5), (0.2, 0.8), (0.8, 0.75)]
     places = [(x * width, y * height) for x, y in shares]
     block = compose([(x - 6, y - 6, x + 6, y + 6) for x, y in places], "田" * 5, width=width, height=height)
-    wear = Wear(skew=2.5, curl=0.018, waver=0.2, perspective=(0.03, -0.02))
-    done = render_batch(pack([block], atlas.cells), glyphs, [wear], 1)
+    degradation = Degradation(skew=2.5, curl=0.018, waver=0.2, perspective=(0.03, -0.02))
+    done = render_batch(pack([block], atlas.cells), glyphs, [degradation], 1)
     ink = 255.0 - done.images[0, 0].numpy()
     for x, y in done.points.tolist():
         rows, columns = np.mgrid[int(y) - 12 : int(y) + 12, int(x) - 12 : int(x) + 12]
@@ -141,10 +149,10 @@ def test_ink_moves_with_its_labels(atlas: Atlas, glyphs: GlyphAtlas, height: int
 
 
 def test_every_condition_has_its_effect(atlas: Atlas, glyphs: GlyphAtlas) -> None:
-    """No field of the wear is forgotten: each changes the picture of a column with a rule."""
+    """No field of the degradation is forgotten: each changes the picture of a column with a rule."""
     block = replace(column(), strokes=(Stroke((30, 0), (30, 128), 2.0),))
     batch = pack([block, column(16)], atlas.cells)
-    plain = render_batch(batch, glyphs, [NO_WEAR] * 2, 6, colour=True).images[0].float()
+    plain = render_batch(batch, glyphs, [NO_DEGRADATION] * 2, 6, colour=True).images[0].float()
     changes: list[dict[str, object]] = [
         {"spread": 0.02}, {"rounding": 0.05}, {"roughness": 0.8, "rounding": 0.02}, {"mottling": 0.7},
         {"starvation": 0.7}, {"broken": 0.7}, {"grain": 0.6}, {"cracks": 2}, {"rule_waver": 0.06},
@@ -155,19 +163,19 @@ def test_every_condition_has_its_effect(atlas: Atlas, glyphs: GlyphAtlas) -> Non
         {"blur": 0.6}, {"noise": 0.03}, {"jpeg": 30},
     ]  # fmt: skip
     for change in changes:
-        wear = replace(NO_WEAR, **change)  # type: ignore[arg-type]
-        image = render_batch(batch, glyphs, [wear] * 2, 6, colour=True).images[0].float()
+        degradation = replace(NO_DEGRADATION, **change)  # type: ignore[arg-type]
+        image = render_batch(batch, glyphs, [degradation] * 2, 6, colour=True).images[0].float()
         assert (image - plain).abs().mean() > 0.02, change
-    coarse = [replace(NO_WEAR, resolution=0.6)] * 2
+    coarse = [replace(NO_DEGRADATION, resolution=0.6)] * 2
     large = pack([column(60, 2)] * 2, atlas.cells)
-    one, two = (render_batch(large, glyphs, w, 6).images.float() for w in (coarse, [NO_WEAR] * 2))
+    one, two = (render_batch(large, glyphs, w, 6).images.float() for w in (coarse, [NO_DEGRADATION] * 2))
     assert (one - two).abs().mean() > 0.5
 
 
 def test_grey_pages_have_no_colour(atlas: Atlas, glyphs: GlyphAtlas) -> None:
     batch = pack([column()], atlas.cells)
-    wear = replace(NO_WEAR, paper=(220, 190, 140), grey=True)
-    image = render_batch(batch, glyphs, [wear], 1, colour=True).images[0].float()
+    degradation = replace(NO_DEGRADATION, paper=(220, 190, 140), grey=True)
+    image = render_batch(batch, glyphs, [degradation], 1, colour=True).images[0].float()
     assert (image[0] - image[2]).abs().max() <= 2
 
 
@@ -225,14 +233,17 @@ def test_enlarging_keeps_a_plane() -> None:
 @pytest.mark.parametrize(("height", "width"), [(SIZE, SIZE), (HIGH, WIDE)])
 def test_looking_without_a_warp_changes_nothing(height: int, width: int) -> None:
     layers = torch.rand(1, 2, height, width)
-    assert (look(layers, stack([NO_WEAR], [20.0], height, width, 1)) - layers).abs().max() < 1e-3
+    assert (
+        look(layers, stack_degradations([NO_DEGRADATION], [20.0], height, width, 1)) - layers
+    ).abs().max() < 1e-3
 
 
 def test_conditions_can_be_stacked_by_workers(atlas: Atlas, glyphs: GlyphAtlas, tmp_path: Path) -> None:
     batch = pack([column()], atlas.cells)
     torch.save(
-        (batch, stack([Wear(stains=1, seals=1, cracks=1)], batch.em, SIZE, SIZE, 9)), tmp_path / "batch.pt"
+        (batch, stack_degradations([Degradation(stains=1, seals=1, cracks=1)], batch.em, SIZE, SIZE, 9)),
+        tmp_path / "batch.pt",
     )
-    again, conditions = torch.load(tmp_path / "batch.pt", weights_only=False)
-    direct = render_batch(batch, glyphs, [Wear(stains=1, seals=1, cracks=1)], 9)
-    assert torch.equal(render_batch(again, glyphs, conditions, 9).images, direct.images)
+    again, degradation = torch.load(tmp_path / "batch.pt", weights_only=False)
+    direct = render_batch(batch, glyphs, [Degradation(stains=1, seals=1, cracks=1)], 9)
+    assert torch.equal(render_batch(again, glyphs, degradation, 9).images, direct.images)

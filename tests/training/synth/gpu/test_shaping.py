@@ -16,7 +16,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from tongguocr.training.synth.atlas import Atlas, build_atlas
 from tongguocr.training.synth.composition import ComposedLine, Composition, Patch
-from tongguocr.training.synth.degradation import NO_WEAR
+from tongguocr.training.synth.degradation import NO_DEGRADATION
 from tongguocr.training.synth.fonts import load_fonts
 from tongguocr.training.synth.gpu import GlyphAtlas, paint, render_batch
 from tongguocr.training.synth.gpu.pack import Batch, pack
@@ -95,8 +95,8 @@ def test_it_is_off_by_default(atlas: Atlas, glyphs: GlyphAtlas) -> None:
     batch = batch_of(atlas, 2)
     plain, asked = paint(batch, glyphs).black, paint(batch, glyphs, shaping=0.0, seed=9).black
     assert torch.equal(plain, asked)
-    worn = [render_batch(batch, glyphs, [NO_WEAR] * 2, 3, shaping=s).images for s in (0.0, 1.0)]
-    assert torch.equal(worn[0], render_batch(batch, glyphs, [NO_WEAR] * 2, 3).images)
+    worn = [render_batch(batch, glyphs, [NO_DEGRADATION] * 2, 3, shaping=s).images for s in (0.0, 1.0)]
+    assert torch.equal(worn[0], render_batch(batch, glyphs, [NO_DEGRADATION] * 2, 3).images)
     assert (worn[0].float() - worn[1].float()).abs().mean() > 2
 
 

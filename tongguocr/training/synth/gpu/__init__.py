@@ -1,17 +1,17 @@
-"""Training blocks by the thousand: a batch of packed compositions and a glyph atlas -> worn images, on a GPU.
+"""Training blocks by the thousand, on a GPU: packed compositions and a glyph atlas in, degraded images out.
 
 Every glyph is a small picture out of the atlas, stretched and turned into its em box; glyphs of about one
 size are painted together. Plain torch operations, so it runs on a CPU as well, and the host never waits for
-the device. `paint` gives the ink alone, `render_batch` the worn images and where each character went.
+the device. `paint` gives the ink alone, `render_batch` the degraded images and where each character went.
 
 pack        compositions as flat arrays, on the host
 shapes      strokes, patches, marks
 lines       real lines
 shaping     forms of glyphs that stray from their outlines, for training
-conditions  the wear of a batch as tensors
+degradation a batch's degradation as tensors
 fields      noise, blur, resampling, JPEG
 warp        the page's bend
-wear        from ink to a worn image
+degrade     from ink to a degraded image
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
-from tongguocr.training.synth.degradation import Wear
-from tongguocr.training.synth.gpu.degradation import Conditions, stack
-from tongguocr.training.synth.gpu.degrade import Ink, Rendered, wear_ink
+from tongguocr.training.synth.degradation import Degradation
+from tongguocr.training.synth.gpu.degradation import DegradationBatch, stack_degradations
+from tongguocr.training.synth.gpu.degrade import Ink, Rendered, degrade
 from tongguocr.training.synth.gpu.fields import working_type
 from tongguocr.training.synth.gpu.lines import LineStore, sway_lines
 from tongguocr.training.synth.gpu.pack import Batch, Group
@@ -102,7 +102,7 @@ def paint(
     shaping: float = 0.0,
     seed: int = 0,
 ) -> Ink:
-    """The batch's ink before wear; `waver` (blocks) lets rules wander by so many pixels.
+    """The batch's ink before degradation; `waver` (blocks) lets rules wander by so many pixels.
 
     Glyphs and real lines keep their form unless `shaping` lets them stray, fully at 1, as `seed` decides.
     """
@@ -198,21 +198,21 @@ def _averaged(cells: Tensor, step_x: Tensor, step_y: Tensor) -> Tensor:
 def render_batch(
     batch: Batch,
     atlas: GlyphAtlas | None,
-    wears: Sequence[Wear] | Conditions,
+    degradations: Sequence[Degradation] | DegradationBatch,
     seed: int,
     store: LineStore | None = None,
     colour: bool = False,
     shaping: float = 0.0,
 ) -> Rendered:
-    """Paint and wear a batch on the device it lies on; the same seed gives the same images there.
+    """Paint and degrade a batch on the device it lies on; the same seed gives the same images there.
 
     `shaping` is how far glyphs stray from their outlines (shaping.py): training asks for 1.
     """
-    if isinstance(wears, Conditions):
-        conditions = wears
+    if isinstance(degradations, DegradationBatch):
+        degradation = degradations
     else:
-        conditions = stack(wears, batch.em, batch.height, batch.width, seed)
-    conditions = conditions.to(batch.boxes.device)
-    ink = paint(batch, atlas, store, waver=conditions.flat("rule_waver"), shaping=shaping, seed=seed)
+        degradation = stack_degradations(degradations, batch.em, batch.height, batch.width, seed)
+    degradation = degradation.to(batch.boxes.device)
+    ink = paint(batch, atlas, store, waver=degradation.flat("rule_waver"), shaping=shaping, seed=seed)
     middles = (batch.boxes[:, :2] + batch.boxes[:, 2:]) / 2
-    return wear_ink(ink, middles, batch.of_block, conditions, seed, colour)
+    return degrade(ink, middles, batch.of_block, degradation, seed, colour)

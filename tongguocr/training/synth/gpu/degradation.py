@@ -1,4 +1,4 @@
-"""Wear of a batch as tensors: one `Wear` a block comes in, a table and small shapes go out.
+"""Degradation of a batch as tensors: one `Degradation` a block comes in, a table and small shapes go out.
 
 Everything small that is left to chance (how many holes, where a crack runs, which blocks show the other side)
 is decided here, on the host, so that the device never has to be asked. Strengths mean what they mean on the
@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from tongguocr.training.synth.composition import Mark, Stroke
-from tongguocr.training.synth.degradation import Wear, spare_small
+from tongguocr.training.synth.degradation import Degradation, limit_for_size
 from tongguocr.training.synth.gpu.fields import coarseness_of
 from tongguocr.training.synth.gpu.pack import Group, mark_group, stroke_group
 
@@ -33,8 +33,8 @@ MIN_RESOLVED = 17.0
 
 
 @dataclass(frozen=True, slots=True)
-class Conditions:
-    """The wear of every block of a batch, on the host or on a device."""
+class DegradationBatch:
+    """The degradation of every block of a batch, on the host or on a device."""
 
     names: tuple[str, ...]
     table: Tensor
@@ -60,7 +60,7 @@ class Conditions:
         """One number a block."""
         return self.table[self.names.index(name)]
 
-    def to(self, device: torch.device | str) -> Conditions:
+    def to(self, device: torch.device | str) -> DegradationBatch:
         changed: dict[str, Any] = {}
         for field in fields(self):
             value = getattr(self, field.name)
@@ -75,15 +75,20 @@ class Conditions:
         return replace(self, **changed)
 
 
-def stack(wears: Sequence[Wear], ems: Sequence[float], height: int, width: int, seed: int) -> Conditions:
-    """The conditions of a batch whose characters are `ems` pixels high on canvases of this size."""
+def stack_degradations(
+    degradations: Sequence[Degradation], ems: Sequence[float], height: int, width: int, seed: int
+) -> DegradationBatch:
+    """The degradation of a batch whose characters are `ems` pixels high on canvases of this size."""
     rng = np.random.default_rng([seed, 7])
-    wears = [spare_small(wear, em, MIN_RESOLVED) for wear, em in zip(wears, ems, strict=True)]
-    rows = [_numbers(wear, em, rng) for wear, em in zip(wears, ems, strict=True)]
+    degradations = [
+        limit_for_size(degradation, em, MIN_RESOLVED)
+        for degradation, em in zip(degradations, ems, strict=True)
+    ]
+    rows = [_numbers(degradation, em, rng) for degradation, em in zip(degradations, ems, strict=True)]
     table = np.array([list(row.values()) for row in rows], np.float32).T
-    pairs = list(enumerate(zip(wears, ems, strict=True)))
+    pairs = list(enumerate(zip(degradations, ems, strict=True)))
     extent = (width, height)
-    return Conditions(
+    return DegradationBatch(
         names=tuple(rows[0]),
         table=torch.from_numpy(np.ascontiguousarray(table)),
         cracks=stroke_group(
@@ -91,10 +96,10 @@ def stack(wears: Sequence[Wear], ems: Sequence[float], height: int, width: int, 
         ),
         holes=mark_group([(k, m) for k, (w, em) in pairs for m in _holes(w.wormholes, em, extent, rng)]),
         foxing=mark_group([(k, _spot(em, extent, rng)) for k, (w, em) in pairs for _ in range(w.foxing)]),
-        stains=_stains(wears, ems, extent, rng),
-        seals=_seals(wears, ems, extent, rng),
-        bleeding=_chosen([w.bleed > 0 for w in wears]),
-        coarse=_chosen([w.resolution < 1 for w in wears]),
+        stains=_stains(degradations, ems, extent, rng),
+        seals=_seals(degradations, ems, extent, rng),
+        bleeding=_chosen([w.bleed > 0 for w in degradations]),
+        coarse=_chosen([w.resolution < 1 for w in degradations]),
     )
 
 
@@ -102,54 +107,58 @@ def _chosen(flags: Sequence[bool]) -> Tensor:
     return torch.from_numpy(np.flatnonzero(flags))
 
 
-def _numbers(wear: Wear, em: float, rng: np.random.Generator) -> dict[str, float]:
+def _numbers(degradation: Degradation, em: float, rng: np.random.Generator) -> dict[str, float]:
     """One block's row of the table: the strengths, and what can be worked out from them once."""
-    sigma = max(hypot(wear.rounding, 0.8 * max(abs(wear.spread), wear.touching)) * em, 0.35)
-    base = _cut(wear.spread * em, sigma)
-    joined = _cut((wear.spread + wear.touching) * em, sigma)
+    sigma = max(
+        hypot(degradation.rounding, 0.8 * max(abs(degradation.spread), degradation.touching)) * em, 0.35
+    )
+    base = _cut(degradation.spread * em, sigma)
+    joined = _cut((degradation.spread + degradation.touching) * em, sigma)
     plain = ("roughness", "mottling", "starvation", "broken", "grain", "rule_gaps", "texture", "browning")
-    flat = wear.film == "binary"
-    gain, lift = _film(wear, rng)
-    numbers: dict[str, float] = {name: getattr(wear, name) for name in plain}
-    numbers |= {f"ink{k}": v / 255 for k, v in enumerate(wear.ink)}
-    numbers |= {f"paper{k}": v / 255 for k, v in enumerate(wear.paper)}
+    flat = degradation.film == "binary"
+    gain, lift = _film(degradation, rng)
+    numbers: dict[str, float] = {name: getattr(degradation, name) for name in plain}
+    numbers |= {f"ink{k}": v / 255 for k, v in enumerate(degradation.ink)}
+    numbers |= {f"paper{k}": v / 255 for k, v in enumerate(degradation.paper)}
     numbers |= {f"phase{k}": 2 * np.pi * v for k, v in enumerate(rng.random(4))}
     return numbers | {
         "em": em,
         "sigma": sigma,
         "base": base,
-        "touching": max(base - joined, 0.14) if wear.touching else 0.0,
-        "pressed": float(_is_pressed(wear)),
-        "rule_waver": wear.rule_waver * em,
+        "touching": max(base - joined, 0.14) if degradation.touching else 0.0,
+        "pressed": float(_is_pressed(degradation)),
+        "rule_waver": degradation.rule_waver * em,
         # The noise along rules has a standard deviation of 0.85; below this value a rule is gone.
-        "gap_floor": 0.85 * NormalDist().inv_cdf(min(max(wear.rule_gaps, 1e-3), 0.9)),
-        "bleed": wear.bleed,
-        "rotation": float(np.deg2rad(wear.skew)),
-        "tilt_x": wear.perspective[0],
-        "tilt_y": wear.perspective[1],
-        "curl": wear.curl,
-        "waver": wear.waver * em,
+        "gap_floor": 0.85 * NormalDist().inv_cdf(min(max(degradation.rule_gaps, 1e-3), 0.9)),
+        "bleed": degradation.bleed,
+        "rotation": float(np.deg2rad(degradation.skew)),
+        "tilt_x": degradation.perspective[0],
+        "tilt_y": degradation.perspective[1],
+        "curl": degradation.curl,
+        "waver": degradation.waver * em,
         # A binary film is cut against the paper around, so light does not show in it.
-        "binding": 0.0 if flat else wear.binding,
-        "light": 0.0 if flat else wear.light,
+        "binding": 0.0 if flat else degradation.binding,
+        "light": 0.0 if flat else degradation.light,
         "light_angle": float(rng.random() * 2 * np.pi),
         "edge": float(rng.integers(0, 4)),
         "laid": float(rng.random() < 0.6),
         "laid_period": max(float(rng.uniform(0.06, 0.12)) * em, 2.5),
-        "grey": float(wear.grey or wear.film != "none"),
+        "grey": float(degradation.grey or degradation.film != "none"),
         "gain": gain,
         "lift": lift,
-        "resolution": wear.resolution,
-        "blur": wear.blur,
-        "noise": wear.noise,
-        "coarseness": coarseness_of(wear.jpeg),
-        "hole": float(0.09 if rng.random() < 0.3 else rng.uniform(0.78, 0.95) * np.mean(wear.paper) / 255),
+        "resolution": degradation.resolution,
+        "blur": degradation.blur,
+        "noise": degradation.noise,
+        "coarseness": coarseness_of(degradation.jpeg),
+        "hole": float(
+            0.09 if rng.random() < 0.3 else rng.uniform(0.78, 0.95) * np.mean(degradation.paper) / 255
+        ),
     }
 
 
-def _is_pressed(wear: Wear) -> bool:
+def _is_pressed(degradation: Degradation) -> bool:
     names = ("rounding", "spread", "touching", "roughness", "mottling", "starvation", "broken", "grain")
-    return any(getattr(wear, name) for name in names)
+    return any(getattr(degradation, name) for name in names)
 
 
 def _cut(shift: float, sigma: float) -> float:
@@ -157,15 +166,15 @@ def _cut(shift: float, sigma: float) -> float:
     return float(np.clip(0.5 * erfc(shift / sigma / sqrt(2)), 0.2, 0.64))
 
 
-def _film(wear: Wear, rng: np.random.Generator) -> tuple[float, float]:
+def _film(degradation: Degradation, rng: np.random.Generator) -> tuple[float, float]:
     """The film's curve, as a straight line: how much it multiplies, what it adds."""
     weights = np.array([0.299, 0.587, 0.114]) / 255
-    ink, paper = float(weights @ np.array(wear.ink)), float(weights @ np.array(wear.paper))
-    if wear.film == "grey":
+    ink, paper = float(weights @ np.array(degradation.ink)), float(weights @ np.array(degradation.paper))
+    if degradation.film == "grey":
         low, high = ink + 0.1 * (paper - ink), ink + rng.uniform(0.85, 1.0) * (paper - ink)
         gain = 0.93 / max(high - low, 0.05)
         return gain, 0.05 - low * gain
-    if wear.film == "binary":
+    if degradation.film == "binary":
         # Nearer to paper than to ink: hairlines are never quite black here, and a film keeps them.
         return 25.0, 0.5 - 25.0 * (ink + (0.66 + float(rng.normal(0, 0.04))) * (paper - ink))
     return 1.0, 0.0
@@ -202,22 +211,26 @@ def _spot(em: float, extent: Extent, rng: np.random.Generator) -> Mark:
     return Mark((float(x), float(y)), float(em / SMALL * rng.uniform(0.04, 0.28)), "dot")
 
 
-def _stains(wears: Sequence[Wear], ems: Sequence[float], extent: Extent, rng: np.random.Generator) -> Tensor:
-    stains = np.zeros((MAX_STAINS, 5, len(wears)), np.float32)
+def _stains(
+    degradations: Sequence[Degradation], ems: Sequence[float], extent: Extent, rng: np.random.Generator
+) -> Tensor:
+    stains = np.zeros((MAX_STAINS, 5, len(degradations)), np.float32)
     stains[:, 2:4] = 1
-    for k, (wear, em) in enumerate(zip(wears, ems, strict=True)):
-        for j in range(min(wear.stains, MAX_STAINS)):
+    for k, (degradation, em) in enumerate(zip(degradations, ems, strict=True)):
+        for j in range(min(degradation.stains, MAX_STAINS)):
             x = rng.choice([0.0, 1.0, rng.random()]) * extent[0]
             radius, flatness = rng.uniform(1.5, 6.0) * em, rng.uniform(0.6, 1.6)
             stains[j, :, k] = (x, rng.random() * extent[1], radius, flatness, rng.uniform(0.15, 0.5))
-    return torch.from_numpy(stains[: max((w.stains for w in wears), default=0)])
+    return torch.from_numpy(stains[: max((w.stains for w in degradations), default=0)])
 
 
-def _seals(wears: Sequence[Wear], ems: Sequence[float], extent: Extent, rng: np.random.Generator) -> Tensor:
+def _seals(
+    degradations: Sequence[Degradation], ems: Sequence[float], extent: Extent, rng: np.random.Generator
+) -> Tensor:
     """At most one a block: a page's three are seldom in one place."""
     rows = []
-    for k, (wear, em) in enumerate(zip(wears, ems, strict=True)):
-        if wear.seals:
+    for k, (degradation, em) in enumerate(zip(degradations, ems, strict=True)):
+        if degradation.seals:
             oval = rng.random() < 0.25
             intaglio = not oval and rng.random() < 0.45
             chance, turn = rng.random(), float(rng.normal(0, 0.05))

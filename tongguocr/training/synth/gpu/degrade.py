@@ -1,10 +1,10 @@
-"""Wear for a batch of blocks on the GPU: ink and conditions in, images out, with the characters' new places.
+"""From clean ink to degraded images, for a batch of blocks on the GPU, and where the characters went.
 
-The steps and their strengths are those of the CPU's wear: the block's impression, the warp, paper and its
-life, seals, light, then the camera. Three things differ. Noise has one scale for all blocks, that of
-characters of about 36 pixels; a block has no surroundings, since it is cut out of its page; and a seal shows
-ink of another block instead of a collector's name. JPEG is the real thing, rounded cosine coefficients,
-without subsampled chroma.
+The steps and their strengths are those of the CPU: the block's impression, the warp, paper and its life,
+seals, light, then the camera. Three things differ. Noise has one scale for all blocks, that of characters of
+about 36 pixels; a block has no surroundings, since it is cut out of its page; and a seal shows ink of another
+block instead of a collector's name. JPEG is the real thing, rounded cosine coefficients, without subsampled
+chroma.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from math import sqrt
 import torch
 from torch import Tensor
 
-from tongguocr.training.synth.gpu.degradation import SMALL, Conditions
+from tongguocr.training.synth.gpu.degradation import SMALL, DegradationBatch
 from tongguocr.training.synth.gpu.fields import (
     along_axes,
     blur,
@@ -58,7 +58,7 @@ class Ink:
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """Worn blocks and where their characters are."""
+    """Degraded blocks and where their characters are."""
 
     images: Tensor
     """blocks x 1 or 3 x height x width, bytes."""
@@ -68,32 +68,37 @@ class Rendered:
     """n: the block of each."""
 
 
-def wear_ink(
-    ink: Ink, middles: Tensor, of_block: Tensor, conditions: Conditions, seed: int, colour: bool = False
+def degrade(
+    ink: Ink,
+    middles: Tensor,
+    of_block: Tensor,
+    degradation: DegradationBatch,
+    seed: int,
+    colour: bool = False,
 ) -> Rendered:
     """Everything that time and the camera do; `middles` are the characters' on the flat blocks."""
     device, (height, width) = ink.black.device, ink.black.shape[-2:]
     generator = torch.Generator(device).manual_seed(seed)
-    density = press(ink, conditions, generator)
+    density = press(ink, degradation, generator)
     red = ink.red
-    if len(conditions.seals) and len(middles):
-        red = _add_seals(red, density, middles, of_block, conditions)
-    seen = look(torch.stack([density.float(), red], 1), conditions).to(working_type(device))
-    images = _on_paper(seen[:, 0], seen[:, 1], conditions, colour, generator)
-    images = _photograph(images, conditions, generator)
+    if len(degradation.seals) and len(middles):
+        red = _add_seals(red, density, middles, of_block, degradation)
+    seen = look(torch.stack([density.float(), red], 1), degradation).to(working_type(device))
+    images = _on_paper(seen[:, 0], seen[:, 1], degradation, colour, generator)
+    images = _photograph(images, degradation, generator)
     return Rendered(
         (images.clamp(0, 1) * 255).round().to(torch.uint8),
-        target(middles, of_block, conditions, height, width),
+        target(middles, of_block, degradation, height, width),
         of_block,
     )
 
 
-def press(ink: Ink, conditions: Conditions, generator: torch.Generator) -> Tensor:
+def press(ink: Ink, degradation: DegradationBatch, generator: torch.Generator) -> Tensor:
     """The density of printed ink: worn edges by a blur and a varying threshold, uneven tone inside."""
-    c = _Shaped(conditions, working_type(ink.black.device))
+    c = _Strengths(degradation, working_type(ink.black.device))
     blocks, height, width = shape = ink.black.shape
     clean = torch.maximum(ink.black.to(c.dtype), ink.rules.to(c.dtype) * _rule_strength(c, shape, generator))
-    soft = blur(clean, conditions.flat("sigma"))
+    soft = blur(clean, degradation.flat("sigma"))
     soft = soft * (1 - KEPT) + clean * KEPT
     fine = smooth_noise(blocks, height, width, 1.6, generator)
     pale = smooth_noise(blocks, height // 8, width // 8, sqrt(height * width) / 8 * 0.35, generator)
@@ -108,27 +113,27 @@ def press(ink: Ink, conditions: Conditions, generator: torch.Generator) -> Tenso
     level = level.clamp(min=0.12)
     # About one pixel from paper to ink, however wide the blur; but where there is no ink, none may print.
     gain = torch.maximum((c["sigma"] / 0.42).clamp(1.2, 6), 0.52 / level)
-    worn = ((soft - level) * gain + 0.5).clamp(0, 1) * tone
-    density = torch.where(c["pressed"] > 0, worn, clean)
-    if len(conditions.cracks):
+    printed = ((soft - level) * gain + 0.5).clamp(0, 1) * tone
+    density = torch.where(c["pressed"] > 0, printed, clean)
+    if len(degradation.cracks):
         gap = torch.zeros_like(ink.black)
-        paint_strokes(gap, conditions.cracks, waver=conditions.flat("em") * 0.08)
+        paint_strokes(gap, degradation.cracks, waver=degradation.flat("em") * 0.08)
         density = density * (1 - gap.to(c.dtype) * step(fine + 1.5, 0.0, 1.0))
     return density
 
 
-class _Shaped:
-    """Conditions in the working type, shaped to scale blocks x height x width."""
+class _Strengths:
+    """DegradationBatch in the working type, shaped to scale blocks x height x width."""
 
-    def __init__(self, conditions: Conditions, dtype: torch.dtype) -> None:
-        self.dtype, self._names = dtype, conditions.names
-        self._table = conditions.table.to(dtype)
+    def __init__(self, degradation: DegradationBatch, dtype: torch.dtype) -> None:
+        self.dtype, self._names = dtype, degradation.names
+        self._table = degradation.table.to(dtype)
 
     def __getitem__(self, name: str) -> Tensor:
         return self._table[self._names.index(name)][:, None, None]
 
 
-def _rule_strength(c: _Shaped, shape: torch.Size, generator: torch.Generator) -> Tensor:
+def _rule_strength(c: _Strengths, shape: torch.Size, generator: torch.Generator) -> Tensor:
     """Ink along rules: uneven throughout, none in about `rule_gaps` of them."""
     gaps = c["rule_gaps"]
     blocks, height, width = shape
@@ -139,7 +144,7 @@ def _rule_strength(c: _Shaped, shape: torch.Size, generator: torch.Generator) ->
     return torch.where(gaps > 0, strength, torch.ones_like(gaps))
 
 
-def _tone(c: _Shaped, soft: Tensor, fine: Tensor, pale: Tensor, generator: torch.Generator) -> Tensor:
+def _tone(c: _Strengths, soft: Tensor, fine: Tensor, pale: Tensor, generator: torch.Generator) -> Tensor:
     """How dark the ink is where there is any: blotches, starved centres, pale areas, the wood's grain."""
     blocks, height, width = soft.shape
     tone = smooth_noise(blocks, height, width, 8.0, generator) * 0.17
@@ -153,17 +158,17 @@ def _tone(c: _Shaped, soft: Tensor, fine: Tensor, pale: Tensor, generator: torch
 
 
 def _add_seals(
-    red: Tensor, density: Tensor, middles: Tensor, of_block: Tensor, conditions: Conditions
+    red: Tensor, density: Tensor, middles: Tensor, of_block: Tensor, degradation: DegradationBatch
 ) -> Tensor:
     """Squares and ovals of red: characters of some block in red with a border, or white in red."""
     red, (height, width) = red.clone(), red.shape[-2:]
     block, x, y, side, oval, intaglio, _, strength, turn = (
-        v[:, None, None] for v in conditions.seals.unbind(1)
+        v[:, None, None] for v in degradation.seals.unbind(1)
     )
-    glyph = (conditions.seals[:, 6] * len(middles)).long().clamp(max=len(middles) - 1)
+    glyph = (degradation.seals[:, 6] * len(middles)).long().clamp(max=len(middles) - 1)
     from_x, from_y = (middles[glyph, k].long()[:, None, None] for k in (0, 1))
     reach = min(height, width) // 2
-    rows, columns = patch_pixels(conditions.seals[:, 1:3], reach, reach)
+    rows, columns = patch_pixels(degradation.seals[:, 1:3], reach, reach)
     across, down = columns + 0.5 - x, rows + 0.5 - y
     u, v = (across - turn * down) * 2 / side, (down + turn * across) * 2 / side
     away = torch.where(oval > 0.5, torch.hypot(u / 0.7, v), torch.maximum(u.abs(), v.abs()))
@@ -179,15 +184,15 @@ def _add_seals(
 
 
 def _on_paper(
-    density: Tensor, red: Tensor, conditions: Conditions, colour: bool, generator: torch.Generator
+    density: Tensor, red: Tensor, degradation: DegradationBatch, colour: bool, generator: torch.Generator
 ) -> Tensor:
-    """Ink on the worn sheet, perhaps on film, under uneven light: blocks x 1 or 3 x height x width."""
-    c, shape = _Shaped(conditions, density.dtype), density.shape
-    density = _with_other_side(density, conditions)
-    texture, brown = _texture(c, shape, generator), _brown(conditions, c, shape, generator)
+    """Ink on the aged sheet, perhaps on film, under uneven light: blocks x 1 or 3 x height x width."""
+    c, shape = _Strengths(degradation, density.dtype), density.shape
+    density = _with_other_side(density, degradation)
+    texture, brown = _texture(c, shape, generator), _brown(degradation, c, shape, generator)
     light = _light(c, shape)
     holes = torch.zeros_like(density, dtype=torch.float32)
-    paint_marks(holes, conditions.holes)
+    paint_marks(holes, degradation.holes)
     holes = holes.to(c.dtype)
     planes = []
     for paper, ink, taken, cinnabar in zip(
@@ -200,7 +205,7 @@ def _on_paper(
     return torch.stack(planes, 1)
 
 
-def _three(c: _Shaped, name: str) -> tuple[Tensor, ...]:
+def _three(c: _Strengths, name: str) -> tuple[Tensor, ...]:
     return tuple(c[f"{name}{k}"] for k in range(3))
 
 
@@ -211,18 +216,18 @@ def _channels(values: tuple[Tensor, ...] | tuple[float, ...], colour: bool) -> l
     return [LUMA[0] * values[0] + LUMA[1] * values[1] + LUMA[2] * values[2]]
 
 
-def _with_other_side(density: Tensor, conditions: Conditions) -> Tensor:
+def _with_other_side(density: Tensor, degradation: DegradationBatch) -> Tensor:
     """The ink of another block, mirrored, blurred and faint, where this one has none."""
-    if not len(conditions.bleeding):
+    if not len(degradation.bleeding):
         return density
-    which = conditions.bleeding
+    which = degradation.bleeding
     verso = density.roll(1, 0)[which].flip(-1).roll((17, -29), (-2, -1))
-    sigma = (conditions.flat("em")[which] * 0.05).clamp(min=0.8)
-    faint = blur(verso, sigma) * (0.55 * conditions["bleed"][which]).to(density.dtype)
+    sigma = (degradation.flat("em")[which] * 0.05).clamp(min=0.8)
+    faint = blur(verso, sigma) * (0.55 * degradation["bleed"][which]).to(density.dtype)
     return density.index_copy(0, which, torch.maximum(density[which], faint))
 
 
-def _texture(c: _Shaped, shape: torch.Size, generator: torch.Generator) -> Tensor:
+def _texture(c: _Strengths, shape: torch.Size, generator: torch.Generator) -> Tensor:
     """Light from the sheet's surface, about 1: clouds, pulp, laid lines."""
     blocks, height, width = shape
     light = smooth_noise(blocks, height, width, 58.0, generator) * 0.011
@@ -234,7 +239,9 @@ def _texture(c: _Shaped, shape: torch.Size, generator: torch.Generator) -> Tenso
     return light * c["texture"] + 1
 
 
-def _brown(conditions: Conditions, c: _Shaped, shape: torch.Size, generator: torch.Generator) -> Tensor:
+def _brown(
+    degradation: DegradationBatch, c: _Strengths, shape: torch.Size, generator: torch.Generator
+) -> Tensor:
     """How brown the sheet is: one browned edge, stains with their tide lines, foxing."""
     blocks, height, width = shape
     rows, columns = height // SMALL, width // SMALL
@@ -244,11 +251,11 @@ def _brown(conditions: Conditions, c: _Shaped, shape: torch.Size, generator: tor
     away = torch.where(edge < 1, x, torch.where(edge < 2, y, away)) / side
     cloud = smooth_noise(blocks, rows, columns, side / 6, generator)
     brown = (torch.exp(-away * 9) * (0.6 + 0.24 * cloud) + 0.12 * cloud + 0.1).clamp(0, 1) * c["browning"]
-    for stain in conditions.stains.unbind(0):
+    for stain in degradation.stains.unbind(0):
         brown = torch.maximum(brown, _stain(stain, cloud, generator))
-    if len(conditions.foxing):
+    if len(degradation.foxing):
         spots = torch.zeros(blocks, rows, columns, device=generator.device)
-        paint_marks(spots, conditions.foxing)
+        paint_marks(spots, degradation.foxing)
         brown = brown + 0.4 * spots.to(c.dtype)
     return enlarge(brown.clamp(0, 1.2), height, width, cubic=False)
 
@@ -271,7 +278,7 @@ def _stain(stain: Tensor, cloud: Tensor, generator: torch.Generator) -> Tensor:
     return (step(-away, -1.0, -0.85) * 0.7 + tide) * depth.to(cloud.dtype)
 
 
-def _light(c: _Shaped, shape: torch.Size) -> Tensor:
+def _light(c: _Strengths, shape: torch.Size) -> Tensor:
     """A slope in the lamp's direction, and the shadow of the binding."""
     _, height, width = shape
     rows, columns = height // 8, width // 8
@@ -284,30 +291,32 @@ def _light(c: _Shaped, shape: torch.Size) -> Tensor:
     return enlarge((1 - 0.225 * c["light"] * (1 - slope)) * (1 - shadow), height, width)
 
 
-def _photograph(images: Tensor, conditions: Conditions, generator: torch.Generator) -> Tensor:
+def _photograph(images: Tensor, degradation: DegradationBatch, generator: torch.Generator) -> Tensor:
     """Resolution, blur, noise, JPEG."""
     blocks, channels, height, width = images.shape
-    c = _Shaped(conditions, images.dtype)
-    images = both_ways(*along_axes(lambda size: _lens(conditions, size, images.dtype), height, width), images)
+    c = _Strengths(degradation, images.dtype)
+    images = both_ways(
+        *along_axes(lambda size: _lens(degradation, size, images.dtype), height, width), images
+    )
     grain = torch.randn(
         blocks, 1, height, width, generator=generator, device=generator.device, dtype=images.dtype
     )
     images = (images + grain * c["noise"][:, None]).clamp(0, 1)
     if channels == 1:
-        return jpeg(images, conditions.flat("coarseness"))
+        return jpeg(images, degradation.flat("coarseness"))
     planes = _mixed(images, _TO_YCC)
     planes = torch.cat([planes[:, :1], planes[:, 1:] * (1 - c["grey"][:, None]) + 0.5], 1)
-    planes = jpeg(planes, conditions.flat("coarseness"))
+    planes = jpeg(planes, degradation.flat("coarseness"))
     return _mixed(torch.cat([planes[:, :1], planes[:, 1:] - 0.5], 1), _FROM_YCC)
 
 
-def _lens(conditions: Conditions, size: int, dtype: torch.dtype) -> Tensor:
+def _lens(degradation: DegradationBatch, size: int, dtype: torch.dtype) -> Tensor:
     """Matrices (blocks x size x size): blur, then what the sensor resolved along one axis."""
-    lens = blurring(conditions.flat("blur"), size, dtype)
-    if not len(conditions.coarse):
+    lens = blurring(degradation.flat("blur"), size, dtype)
+    if not len(degradation.coarse):
         return lens
-    which = conditions.coarse
-    sensor = coarsening(conditions.flat("resolution")[which], size, dtype)
+    which = degradation.coarse
+    sensor = coarsening(degradation.flat("resolution")[which], size, dtype)
     return lens.index_copy(0, which, sensor @ lens[which])
 
 

@@ -21,7 +21,7 @@ from tongguocr.training.synth.real_ink import Lines
 WHOLE, PIECE, WAVES = 5, 7, 9
 """Numbers of a line's place, of a piece's, and of its sway behind them."""
 _SALT = 0x51A7
-"""Sway, forms and wear start from one seed, and must not draw the same numbers."""
+"""Sway, forms and degradation start from one seed, and must not draw the same numbers."""
 
 
 @dataclass(frozen=True, slots=True)

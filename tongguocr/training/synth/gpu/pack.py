@@ -30,7 +30,7 @@ takes to start a span's kernels."""
 STRAY = 32.0
 """Wavering rules stray by fewer pixels than this."""
 MIN_EM = 8.0
-"""Blocks without glyphs are worn as if their characters were this high."""
+"""Blocks without glyphs are degraded as if their characters were this high."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class Batch:
     of_block: Tensor
     """n: the block of each character."""
     em: tuple[float, ...]
-    """A typical character's height in each block; kept on the host, where wear is decided."""
+    """A typical character's height in each block; kept on the host, where degradation is decided."""
 
     def to(self, device: torch.device | str) -> Batch:
         return self._each(lambda t: t.to(device, non_blocking=True))

@@ -27,7 +27,7 @@ WIDEST_GAP = 4
 HELD = 0.8
 """How much of them does, at the greatest change."""
 _SALT = 0x0F0F
-"""Forms and wear start from one seed, and must not draw the same numbers."""
+"""Forms and degradation start from one seed, and must not draw the same numbers."""
 
 
 @dataclass(frozen=True, slots=True)

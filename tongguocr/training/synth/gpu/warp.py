@@ -1,7 +1,7 @@
 """The camera's geometry for a batch of blocks: the formulas of `warp.Warp`, one set of numbers a block.
 
-Conditions come in; out go the ink seen through the lens and the places where points of the flat blocks land.
-The bend is smooth, so it is worked out on a coarse grid and interpolated.
+A batch's degradation comes in; out go the ink seen through the lens and the places where points of the flat
+blocks land. The bend is smooth, so it is worked out on a coarse grid and interpolated.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
-from tongguocr.training.synth.gpu.degradation import Conditions
+from tongguocr.training.synth.gpu.degradation import DegradationBatch
 from tongguocr.training.synth.gpu.fields import enlarging
 from tongguocr.training.synth.warp import GUTTER
 
@@ -43,27 +43,29 @@ def source(points: Tensor, numbers: Tensor, height: int, width: int) -> Tensor:
     return torch.stack([x + dx + side * rise * 0.35 + half_x, y + dy - rise * (0.6 * v - 0.4) + half_y], -1)
 
 
-def target(points: Tensor, of_block: Tensor, conditions: Conditions, height: int, width: int) -> Tensor:
+def target(
+    points: Tensor, of_block: Tensor, degradation: DegradationBatch, height: int, width: int
+) -> Tensor:
     """Where points (n x 2) of the flat blocks land on the output."""
-    numbers = _numbers(conditions)[:, of_block]
+    numbers = _numbers(degradation)[:, of_block]
     guess = points
     for _ in range(ROUNDS):
         guess = guess + points - source(guess, numbers, height, width)
     return guess
 
 
-def seen_at(points: Tensor, conditions: Conditions, height: int, width: int) -> Tensor:
+def seen_at(points: Tensor, degradation: DegradationBatch, height: int, width: int) -> Tensor:
     """Which points of the flat blocks are seen at these of the output (blocks x rows x columns x 2)."""
-    return source(points, _numbers(conditions)[:, :, None, None], height, width)
+    return source(points, _numbers(degradation)[:, :, None, None], height, width)
 
 
-def look(layers: Tensor, conditions: Conditions) -> Tensor:
+def look(layers: Tensor, degradation: DegradationBatch) -> Tensor:
     """Layers (blocks x k x height x width) as the camera sees them."""
     blocks, _, height, width = layers.shape
     device = layers.device
     x, y = _grid(KNOTS, KNOTS, device).unbind(-1)
     points = torch.stack([x * width, y * height], -1).expand(blocks, -1, -1, -1)
-    shift = seen_at(points, conditions, height, width) - points
+    shift = seen_at(points, degradation, height, width) - points
     # The sampler counts both sides of the canvas from -1 to 1.
     shift = torch.stack([shift[..., 0] * (2 / width), shift[..., 1] * (2 / height)], 1)
     bent = (_spline(height, device) @ shift @ _spline(width, device).T).movedim(1, -1)
@@ -94,5 +96,5 @@ def _spline(size: int, device: torch.device) -> Tensor:
     return matrix
 
 
-def _numbers(conditions: Conditions) -> Tensor:
-    return torch.stack([conditions.flat(name) for name in _NAMES])
+def _numbers(degradation: DegradationBatch) -> Tensor:
+    return torch.stack([degradation.flat(name) for name in _NAMES])
