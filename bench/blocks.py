@@ -18,7 +18,7 @@ from rich.table import Table
 
 from bench.layouts import KINDS, Sheet, columns, pages
 from tongguocr.blocks import cut_blocks
-from tongguocr.blocks.features import measure
+from tongguocr.blocks.features import measure_features
 from tongguocr.crops import CropSettings
 from tongguocr.geometry import height, union, width
 from tongguocr.page import Block, Page
@@ -28,7 +28,7 @@ console = Console()
 
 def character_height(page: Page, block: Block) -> float:
     """Pixels of the block's typical character once its square canvas is scaled to 1,024 px."""
-    sizes = measure(page).size[block.start : block.stop]
+    sizes = measure_features(page).size[block.start : block.stop]
     side = CropSettings().padding * max(width(block.box), height(block.box))
     return float(np.median(sizes)) * 1024 / side
 
@@ -40,11 +40,11 @@ def behaviour(count: int = 40) -> None:
     for kind in KINDS:
         lines, blocks, wide, tall = [], [], [], []
         for page in pages(kind, count):
-            cut, cues = cut_blocks(page), measure(page)
+            cut, features = cut_blocks(page), measure_features(page)
             lines.append(len(page.lines))
             blocks.append(len(cut))
             for block in cut:
-                inside = cues.column[block.stop - 1] - cues.column[block.start] + 1
+                inside = features.column[block.stop - 1] - features.column[block.start] + 1
                 wide += [int(inside)] * (block.stop - block.start)
                 tall += [character_height(page, block)] * (block.stop - block.start)
         share = np.mean([4 <= w <= 10 for w in wide])
@@ -62,7 +62,7 @@ def behaviour(count: int = 40) -> None:
 
 def greedy(page: Page) -> list[Block]:
     """The peer: eight columns a block, wherever that cuts."""
-    column = measure(page).column // 8
+    column = measure_features(page).column // 8
     starts = np.flatnonzero(np.diff(column, prepend=-1)).tolist()
     return [
         Block(a, b, union(line.box for line in page.lines[a:b]))

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tongguocr.engines import Engine
-    from tongguocr.layout import Writing
+    from tongguocr.layout import WritingMode
     from tongguocr.page import Page, Pixels
 
 
@@ -27,7 +27,7 @@ def read(
     *,
     lines: str | Path | None = None,
     detector: str = "tongguocr",
-    direction: Writing | None = None,
+    direction: WritingMode | None = None,
     engine: str | Engine = "tongguocr",
 ) -> Page:
     """Read one page: its image file, its pixels, or a page whose lines are known already.
@@ -51,7 +51,7 @@ def read_all(
     pages: str | None = None,
     *,
     detector: str = "tongguocr",
-    direction: Writing | None = None,
+    direction: WritingMode | None = None,
     engine: str | Engine = "tongguocr",
 ) -> Iterator[Page]:
     """Read the pages of an image, folder, PDF or IIIF manifest one after the other; `pages` as in "1-3,7"."""
@@ -72,7 +72,7 @@ def _load(image: str | Path | Pixels) -> Page:
 
 
 @lru_cache(maxsize=4)
-def _open_finder(detector: str, direction: Writing | None) -> Callable[[Page], Page]:
+def _open_finder(detector: str, direction: WritingMode | None) -> Callable[[Page], Page]:
     from tongguocr.reader import line_finder
 
     return line_finder(None, detector, direction)

@@ -14,7 +14,7 @@ from tongguocr.blocks import BlockSettings, cut_blocks
 from tongguocr.crops import CropSettings
 from tongguocr.engines import SHIPPED, Engine, fill_page, make_inputs
 from tongguocr.errors import InputError
-from tongguocr.layout import Writing
+from tongguocr.layout import WritingMode
 from tongguocr.page import Page
 
 DEFAULT_ENGINE = "tongguocr"
@@ -42,7 +42,7 @@ class Setup:
     """A file with the lines of one page, or a folder with one such file a page."""
     detector: str = DEFAULT_DETECTOR
     detector_weights: Path | None = None
-    direction: Writing | None = None
+    direction: WritingMode | None = None
     threads: int = 0
     """Of each model; 0 means one a core."""
 
@@ -112,7 +112,7 @@ def _open(engine: str, setup: Setup) -> Engine:
 def line_finder(
     given: Path | None = None,
     detector: str = DEFAULT_DETECTOR,
-    direction: Writing | None = None,
+    direction: WritingMode | None = None,
     weights: Path | None = None,
     threads: int = 0,
 ) -> Callable[[Page], Page]:

@@ -8,7 +8,7 @@ import pytest
 from bench.blocks import character_height
 from bench.layouts import pages
 from tongguocr.blocks import cut_blocks
-from tongguocr.blocks.features import measure
+from tongguocr.blocks.features import measure_features
 from tongguocr.page import Block, Line, Page
 
 PLAIN = ["half-leaf", "spread", "Tripitaka, one register", "two registers", "three registers", "head notes"]
@@ -16,7 +16,7 @@ NOTED = ["half-leaf with notes", "dense commentary", "spread with notes"]
 
 
 def columns_of(page: Page, block: Block) -> int:
-    column = measure(page).column
+    column = measure_features(page).column
     return int(column[block.stop - 1] - column[block.start] + 1)
 
 
@@ -41,7 +41,7 @@ def test_characters_stay_legible(kind: str) -> None:
 @pytest.mark.parametrize("kind", NOTED)
 def test_no_column_is_torn_from_its_notes(kind: str) -> None:
     for page in pages(kind, 15, seed=13):
-        column = measure(page).column
+        column = measure_features(page).column
         for block in cut_blocks(page)[1:]:
             assert column[block.start] != column[block.start - 1]
 
@@ -132,7 +132,7 @@ def test_columns_are_counted_across_notes(kind: str) -> None:
         *(note(140, 0, 400, kind), note(120, 0, 300, kind)),
         *(main(60, 0, 400), main(0, 0, 200)),
     )
-    cues = measure(Page("", 400, 420, lines))
-    assert cues.column.tolist() == [0, 0, 0, 0, 1, 1, 1, 2, 2, 3, 3, 4, 5]
-    assert cues.gap[[1, 2, 3]].tolist() == [0, 0, 0] and cues.overlap[[1, 2, 3]].tolist() == [1, 1, 1]
-    assert cues.gap[4] == pytest.approx(20 / 400)
+    features = measure_features(Page("", 400, 420, lines))
+    assert features.column.tolist() == [0, 0, 0, 0, 1, 1, 1, 2, 2, 3, 3, 4, 5]
+    assert features.gap[[1, 2, 3]].tolist() == [0, 0, 0] and features.overlap[[1, 2, 3]].tolist() == [1, 1, 1]
+    assert features.gap[4] == pytest.approx(20 / 400)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from bench.layouts import KINDS, pages
 from tongguocr.blocks import BlockSettings, cut_blocks
 from tongguocr.blocks.candidates import Pruning, enumerate_candidates
-from tongguocr.blocks.features import Cues, measure
+from tongguocr.blocks.features import Features, measure_features
 from tongguocr.blocks.merge import Merging, merge_tiny
 from tongguocr.blocks.penalties import AdjacentPenalty, BlockPenalty, PagePenalty, page_penalty
 from tongguocr.blocks.segment import Objective, segment, spell_out
@@ -34,32 +34,32 @@ def mbr(boxes: list[list[float]]) -> list[float]:
     return low + [max(b[k] for b in boxes) for k in (2, 3)]
 
 
-def scalar_block(cues: Cues, i: int, j: int, p: BlockPenalty) -> float:
+def scalar_block(features: Features, i: int, j: int, p: BlockPenalty) -> float:
     """p_blk(B_{i,j}) term by term, one block at a time, from the definitions."""
-    boxes = cues.boxes[i:j].tolist()
+    boxes = features.boxes[i:j].tolist()
     box = mbr(boxes)
     w, h = box[2] - box[0], box[3] - box[1]
-    columns = len(set(cues.column[i:j].tolist()))
-    page_area = cues.page_width * cues.page_height
-    size = float(np.average(cues.size[i:j], weights=cues.length[i:j]))
+    columns = len(set(features.column[i:j].tolist()))
+    page_area = features.page_width * features.page_height
+    size = float(np.average(features.size[i:j], weights=features.length[i:j]))
     aspect = max(w / h, h / w)
     p_n = 0.0
     if columns < p.few_columns:
         p_n = 1 - columns / p.few_columns
     if columns > p.many_columns:
         p_n = min((columns - p.many_columns) / (p.too_many_columns - p.many_columns), 1)
-    pixels = [p.canvas * size / (p.padding * side) for side in (max(w, h), max(cues.length[i:j]))]
+    pixels = [p.canvas * size / (p.padding * side) for side in (max(w, h), max(features.length[i:j]))]
     lost = [min(max(1 - px / p.legible, 0), 1) for px in pixels]
     shrinkage = min(max(2 * (lost[0] - lost[1]), 0), 1)
     p_a = max(ramp(w * h / page_area, p.large_area, p.full_area), shrinkage)
     fill = sum(area(b) for b in boxes) / area(box)
-    free_gap = max(p.free_gap, p.free_gap_characters * size / cues.page_width)
-    gap = max([0.0, *cues.gap[i + 1 : j]])
-    overlap = min([1.0, *cues.overlap[i + 1 : j]])
+    free_gap = max(p.free_gap, p.free_gap_characters * size / features.page_width)
+    gap = max([0.0, *features.gap[i + 1 : j]])
+    overlap = min([1.0, *features.overlap[i + 1 : j]])
     waste = shift = 0.0
     for k in range(i + 1, j):
-        if cues.column[k] != cues.column[k - 1]:
-            old, column = mbr(boxes[: k - i]), cues.column_boxes[k].tolist()
+        if features.column[k] != features.column[k - 1]:
+            old, column = mbr(boxes[: k - i]), features.column_boxes[k].tolist()
             new = mbr([old, column])
             waste = max(waste, (area(new) - area(old) - area(column)) / area(new))
             taller = max(old[3] - old[1], column[3] - column[1])
@@ -77,23 +77,25 @@ def scalar_block(cues: Cues, i: int, j: int, p: BlockPenalty) -> float:
     )
 
 
-def scalar_adjacent(cues: Cues, h: int, i: int, j: int, block: BlockPenalty, p: AdjacentPenalty) -> float:
+def scalar_adjacent(
+    features: Features, h: int, i: int, j: int, block: BlockPenalty, p: AdjacentPenalty
+) -> float:
     """p_adj(B_{h,i}, B_{i,j}) from the definitions."""
-    a, b = mbr(cues.boxes[h:i].tolist()), mbr(cues.boxes[i:j].tolist())
+    a, b = mbr(features.boxes[h:i].tolist()), mbr(features.boxes[i:j].tolist())
     dx, dy = min(a[2], b[2]) - max(a[0], b[0]), min(a[3], b[3]) - max(a[1], b[1])
     common = max(dx, 0) * max(dy, 0)
     small, large = sorted([area(a), area(b)])
-    size = float(cues.size[i])
+    size = float(features.size[i])
     attached = ramp(max(-min(dx, dy), 0), p.attached * size, 0)
-    if cues.column[i] == cues.column[i - 1]:
+    if features.column[i] == features.column[i - 1]:
         split = 1.0
     else:
-        first = cues.column.tolist().index(cues.column[i] - 1)
-        one, two = cues.column_boxes[first].tolist(), cues.column_boxes[i].tolist()
+        first = features.column.tolist().index(features.column[i] - 1)
+        one, two = features.column_boxes[first].tolist(), features.column_boxes[i].tolist()
         shared = max(min(one[3], two[3]) - max(one[1], two[1]), 0)
         alike = shared / (max(one[3], two[3]) - min(one[1], two[1]))
-        free_gap = max(block.free_gap, block.free_gap_characters * size / cues.page_width)
-        split = p.sibling_split * alike * (1 - ramp(cues.gap[i], free_gap, free_gap + block.wide_gap))
+        free_gap = max(block.free_gap, block.free_gap_characters * size / features.page_width)
+        split = p.sibling_split * alike * (1 - ramp(features.gap[i], free_gap, free_gap + block.wide_gap))
     return (
         p.weight_overlap * ramp(common / (small + large - common), p.free_overlap, p.full_overlap)
         + p.weight_containment * ramp(common / small, p.free_containment, p.full_containment)
@@ -102,27 +104,27 @@ def scalar_adjacent(cues: Cues, h: int, i: int, j: int, block: BlockPenalty, p: 
     )
 
 
-def scalar_total(cues: Cues, boundaries: list[int], o: Objective) -> float:
-    blocks = sum(scalar_block(cues, i, j, o.block) for i, j in pairwise(boundaries))
+def scalar_total(features: Features, boundaries: list[int], o: Objective) -> float:
+    blocks = sum(scalar_block(features, i, j, o.block) for i, j in pairwise(boundaries))
     triples = zip(boundaries, boundaries[1:], boundaries[2:], strict=False)
-    pairs = sum(scalar_adjacent(cues, *t, o.block, o.adjacent) for t in triples)
-    page = page_penalty(len(boundaries) - 1, cues.columns, o.page)
+    pairs = sum(scalar_adjacent(features, *t, o.block, o.adjacent) for t in triples)
+    page = page_penalty(len(boundaries) - 1, features.columns, o.page)
     return o.weight_block * blocks + o.weight_adjacent * pairs + o.weight_page * page
 
 
-def brute_force(cues: Cues, valid: np.ndarray, o: Objective) -> float:
+def brute_force(features: Features, valid: np.ndarray, o: Objective) -> float:
     """The least total over every segmentation into candidates."""
-    n = len(cues.boxes)
-    block = {(i, j): scalar_block(cues, i, j, o.block) for i in range(n) for j in range(i + 1, n + 1)}
+    n = len(features.boxes)
+    block = {(i, j): scalar_block(features, i, j, o.block) for i in range(n) for j in range(i + 1, n + 1)}
     adjacent = {
-        (h, i, j): scalar_adjacent(cues, h, i, j, o.block, o.adjacent)
+        (h, i, j): scalar_adjacent(features, h, i, j, o.block, o.adjacent)
         for i in range(1, n)
         for h in range(i)
         for j in range(i + 1, n + 1)
     }
     best = np.inf
     for cuts in range(n):
-        page = o.weight_page * page_penalty(cuts + 1, cues.columns, o.page)
+        page = o.weight_page * page_penalty(cuts + 1, features.columns, o.page)
         for inner in combinations(range(1, n), cuts):
             b = [0, *inner, n]
             if all(j - i <= valid.shape[1] and valid[i, j - i - 1] for i, j in pairwise(b)):
@@ -168,22 +170,22 @@ def test_equals_brute_force(pruned: bool, chunk: int) -> None:
         page = random_page(rng)
         objective = Objective() if seed % 2 else random_objective(rng)
         pruning = Pruning(enabled=pruned, max_lines=6, max_columns=5, max_aspect=6, min_fill=0.2)
-        cues = measure(page)
-        candidates = enumerate_candidates(cues, pruning)
+        features = measure_features(page)
+        candidates = enumerate_candidates(features, pruning)
         boundaries, total = segment(spell_out(candidates, objective))
         counts.add(len(boundaries))
-        assert total == pytest.approx(brute_force(cues, candidates.valid, objective), abs=1e-9)
-        assert total == pytest.approx(scalar_total(cues, boundaries, objective), abs=1e-9)
+        assert total == pytest.approx(brute_force(features, candidates.valid, objective), abs=1e-9)
+        assert total == pytest.approx(scalar_total(features, boundaries, objective), abs=1e-9)
     assert len(counts) > 4, "the layouts should ask for different numbers of blocks"
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_array_penalties_equal_scalar_ones_on_real_sizes(kind: str) -> None:
     page = next(pages(kind, 1, seed=7))
-    cues, objective = measure(page), Objective()
-    candidates = enumerate_candidates(cues)
+    features, objective = measure_features(page), Objective()
+    candidates = enumerate_candidates(features)
     boundaries, total = segment(spell_out(candidates, objective))
-    assert total == pytest.approx(scalar_total(cues, boundaries, objective), abs=1e-9)
+    assert total == pytest.approx(scalar_total(features, boundaries, objective), abs=1e-9)
 
 
 def test_page_term_by_hand() -> None:
@@ -246,7 +248,7 @@ def test_merge_absorbs_a_stray_column() -> None:
     """Five columns, forced apart into 4 + 1: the stray one joins; two registers stay apart."""
     columns = [Line(f"l{k}", (400 - 60 * k, 50, 440 - 60 * k, 850)) for k in range(7)]
     page = Page("", 500, 900, tuple(columns))
-    candidates = enumerate_candidates(measure(page))
+    candidates = enumerate_candidates(measure_features(page))
     costs = spell_out(candidates)
     assert merge_tiny([0, 6, 7], candidates, costs) == [0, 7]
     assert merge_tiny([0, 1, 7], candidates, costs) == [0, 7]
@@ -256,5 +258,5 @@ def test_merge_absorbs_a_stray_column() -> None:
     moved = replace(
         page, lines=(*columns[:6], replace(far, box=(900, 2000, 940, 2100))), width=1000, height=2200
     )
-    candidates = enumerate_candidates(measure(moved))
+    candidates = enumerate_candidates(measure_features(moved))
     assert merge_tiny([0, 6, 7], candidates, spell_out(candidates)) == [0, 6, 7]

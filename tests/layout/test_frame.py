@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bench.order import composed, shaken
-from tongguocr.layout.frame import guess_writing, straightened, typical, upright
+from tongguocr.layout.frame import guess_writing_mode, straightened, typical, upright
 from tongguocr.page import Line
 
 
@@ -15,10 +15,10 @@ def lines_of(*boxes: tuple[float, float, float, float]) -> tuple[Line, ...]:
 
 
 def test_direction_by_shape() -> None:
-    assert guess_writing(lines_of((0, 0, 40, 500))) == "vertical-rl"
-    assert guess_writing(lines_of((0, 0, 500, 40), (0, 60, 500, 100))) == "horizontal"
-    assert guess_writing(lines_of((0, 0, 900, 40), (0, 60, 40, 500))) == "vertical-rl", "one lying line"
-    assert guess_writing(lines_of((0, 0, 40, 40), (0, 60, 40, 100))) == "vertical-rl", "no long box"
+    assert guess_writing_mode(lines_of((0, 0, 40, 500))) == "vertical-rl"
+    assert guess_writing_mode(lines_of((0, 0, 500, 40), (0, 60, 500, 100))) == "horizontal"
+    assert guess_writing_mode(lines_of((0, 0, 900, 40), (0, 60, 40, 500))) == "vertical-rl", "one lying line"
+    assert guess_writing_mode(lines_of((0, 0, 40, 40), (0, 60, 40, 100))) == "vertical-rl", "no long box"
 
 
 @pytest.mark.parametrize("polygons", [True, False])

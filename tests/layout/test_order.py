@@ -15,7 +15,7 @@ from paths import ROOT
 
 from bench.order import composed, kind_accuracy, order_error, plain_order, shaken
 from tongguocr.geometry import Box
-from tongguocr.layout import Writing, order_lines
+from tongguocr.layout import WritingMode, order_lines
 from tongguocr.page import KINDS as LINE_KINDS
 from tongguocr.page import Line, Page
 from tongguocr.training.synth.compose import KINDS
@@ -32,7 +32,7 @@ def ids(page: Page) -> list[str]:
     return [line.id for line in page.lines]
 
 
-def assert_order(page: Page, direction: Writing | None = None) -> Page:
+def assert_order(page: Page, direction: WritingMode | None = None) -> Page:
     """The lines come out by their ids, whichever order they went in."""
     for seed in range(3):
         shuffled = np.random.default_rng(seed).permutation(len(page.lines))
@@ -168,7 +168,7 @@ wild = st.lists(
     st.randoms(use_true_random=False),
 )
 def test_any_boxes_give_each_line_once_and_input_order_never_matters(
-    boxes: list[tuple[int, int, int, int]], direction: Writing | None, polygons: bool, random: object
+    boxes: list[tuple[int, int, int, int]], direction: WritingMode | None, polygons: bool, random: object
 ) -> None:
     page = page_of(*((float(a), float(b), float(c), float(d)) for a, b, c, d in boxes))
     if polygons:

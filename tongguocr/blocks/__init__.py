@@ -1,6 +1,6 @@
 """Ordered lines -> recognition blocks (paper 3.1, supplement S1): `cut_blocks`.
 
-cues        what the penalties look at
+features    what the penalties look at
 candidates  the intervals that may become blocks
 penalties   how unfit a block, a pair of neighbours, a number of blocks is
 segment     the least unfit segmentation
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from tongguocr.blocks.candidates import Pruning, enumerate_candidates
-from tongguocr.blocks.features import measure
+from tongguocr.blocks.features import measure_features
 from tongguocr.blocks.merge import Merging, merge_tiny
 from tongguocr.blocks.segment import Objective, segment, spell_out
 from tongguocr.geometry import union
@@ -35,7 +35,7 @@ def cut_blocks(page: Page, settings: BlockSettings = BlockSettings()) -> tuple[B
     """The page's recognition blocks in reading order; every line is in exactly one."""
     if not page.lines:
         return ()
-    candidates = enumerate_candidates(measure(page), settings.pruning)
+    candidates = enumerate_candidates(measure_features(page), settings.pruning)
     costs = spell_out(candidates, settings.objective)
     boundaries, _ = segment(costs)
     boundaries = merge_tiny(boundaries, candidates, costs, settings.merging)

@@ -1,6 +1,6 @@
 """Candidate blocks: every interval of consecutive lines that may become a block (paper 3.1.1, S1.2).
 
-In: the cues of a page. Out: for each candidate B_{i,j} its bounding box and the sums and maxima that the
+In: the features of a page. Out: for each candidate B_{i,j} its bounding box and the sums and maxima that the
 penalties need, as arrays indexed [start, number of lines - 1]. Single lines are never pruned, so every page
 has at least one segmentation, whatever its geometry.
 """
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tongguocr.blocks.features import Cues, Floats, Ints
+from tongguocr.blocks.features import Features, Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Pruning:
 class Candidates:
     """All intervals of up to `max_lines` lines; entry [i, m - 1] is the block of m lines from line i."""
 
-    cues: Cues
+    features: Features
     valid: NDArray[np.bool_]
     """False where the interval runs past the page's end or was pruned."""
     boxes: Floats
@@ -71,48 +71,48 @@ class Candidates:
     @property
     def area(self) -> Floats:
         """A(B): relative to the page."""
-        return np.asarray(self.width * self.height / self.cues.page_area)
+        return np.asarray(self.width * self.height / self.features.page_area)
 
 
-def enumerate_candidates(cues: Cues, pruning: Pruning = Pruning()) -> Candidates:
+def enumerate_candidates(features: Features, pruning: Pruning = Pruning()) -> Candidates:
     """Grow every interval line by line, all starts at once, then prune."""
-    n = len(cues.boxes)
+    n = len(features.boxes)
     longest_interval = min(n, pruning.max_lines) if pruning.enabled else n
-    candidates = _grow(cues, longest_interval)
+    candidates = _grow(features, longest_interval)
     return _prune(candidates, pruning) if pruning.enabled else candidates
 
 
-def _grow(cues: Cues, longest: int) -> Candidates:
-    n = len(cues.boxes)
+def _grow(features: Features, longest: int) -> Candidates:
+    n = len(features.boxes)
     shape = (n, longest)
     boxes = np.tile(np.array([0.0, 0.0, 1.0, 1.0]), (*shape, 1))
     columns = np.ones(shape, np.int64)
     ink, extent, weighted = np.ones(shape), np.ones(shape), np.ones(shape)
     longest_line, gap, overlap = np.ones(shape), np.zeros(shape), np.ones(shape)
     waste, band_shift = np.zeros(shape), np.zeros(shape)
-    line_ink = _area(cues.boxes)
+    line_ink = _area(features.boxes)
     for m in range(longest):
         first, last = slice(0, n - m), slice(m, n)
         if m == 0:
-            boxes[:, 0] = cues.boxes
-            ink[:, 0], extent[:, 0], longest_line[:, 0] = line_ink, cues.length, cues.length
-            weighted[:, 0] = cues.length * cues.size
+            boxes[:, 0] = features.boxes
+            ink[:, 0], extent[:, 0], longest_line[:, 0] = line_ink, features.length, features.length
+            weighted[:, 0] = features.length * features.size
             continue
         old = boxes[first, m - 1]
-        boxes[first, m] = _union(old, cues.boxes[last])
-        columns[first, m] = cues.column[last] - cues.column[first] + 1
+        boxes[first, m] = _union(old, features.boxes[last])
+        columns[first, m] = features.column[last] - features.column[first] + 1
         ink[first, m] = ink[first, m - 1] + line_ink[last]
-        extent[first, m] = extent[first, m - 1] + cues.length[last]
-        weighted[first, m] = weighted[first, m - 1] + cues.length[last] * cues.size[last]
-        longest_line[first, m] = np.maximum(longest_line[first, m - 1], cues.length[last])
-        gap[first, m] = np.maximum(gap[first, m - 1], cues.gap[last])
-        overlap[first, m] = np.minimum(overlap[first, m - 1], cues.overlap[last])
-        joins = cues.column[last] != cues.column[m - 1 : n - 1]
-        new_waste, new_shift = _growth(old, cues.column_boxes[last])
+        extent[first, m] = extent[first, m - 1] + features.length[last]
+        weighted[first, m] = weighted[first, m - 1] + features.length[last] * features.size[last]
+        longest_line[first, m] = np.maximum(longest_line[first, m - 1], features.length[last])
+        gap[first, m] = np.maximum(gap[first, m - 1], features.gap[last])
+        overlap[first, m] = np.minimum(overlap[first, m - 1], features.overlap[last])
+        joins = features.column[last] != features.column[m - 1 : n - 1]
+        new_waste, new_shift = _growth(old, features.column_boxes[last])
         waste[first, m] = np.maximum(waste[first, m - 1], np.where(joins, new_waste, 0.0))
         band_shift[first, m] = np.maximum(band_shift[first, m - 1], np.where(joins, new_shift, 0.0))
     return Candidates(
-        cues=cues,
+        features=features,
         valid=np.arange(n)[:, None] + np.arange(longest) < n,
         boxes=boxes,
         columns=columns,
@@ -139,7 +139,7 @@ def _prune(candidates: Candidates, pruning: Pruning) -> Candidates:
     """Drop the intervals that are clearly unsuitable for reading; a single line always stays."""
     w, h = candidates.width, candidates.height
     aspect = np.maximum(w, h) / np.maximum(np.minimum(w, h), 1.0)
-    small_page = candidates.cues.columns <= pruning.small_page_columns
+    small_page = candidates.features.columns <= pruning.small_page_columns
     keep = (
         (candidates.columns <= pruning.max_columns)
         & ((candidates.area <= pruning.max_area) | small_page)
@@ -152,9 +152,9 @@ def _prune(candidates: Candidates, pruning: Pruning) -> Candidates:
     arrays = {
         name: getattr(candidates, name)[:, :used]
         for name in Candidates.__dataclass_fields__
-        if name not in ("cues", "valid")
+        if name not in ("features", "valid")
     }
-    return Candidates(cues=candidates.cues, valid=valid[:, :used], **arrays)
+    return Candidates(features=candidates.features, valid=valid[:, :used], **arrays)
 
 
 def _union(a: Floats, b: Floats) -> Floats:

@@ -1,8 +1,8 @@
 """Page -> the geometry that the penalties look at, as arrays over its lines (paper 3.1.1, supplement S1.4).
 
 The paper speaks of columns; a page of horizontal lines is turned so that its rows become columns, and every
-later step sees one frame only. Two cues that the paper takes between neighbouring lines, horizontal gap and
-vertical overlap, we take between neighbouring columns: a column that changes between main text and
+later step sees one frame only. Two features that the paper takes between neighbouring lines, horizontal gap
+and vertical overlap, we take between neighbouring columns: a column that changes between main text and
 double-row notes is several lines, one below another, and their lack of overlap means nothing.
 On a page without notes a column is a line and the two readings agree.
 """
@@ -31,7 +31,7 @@ LOOSEST_PITCH = 1.5
 
 
 @dataclass(frozen=True, slots=True)
-class Cues:
+class Features:
     """One entry a line, in reading order, in the frame where lines stand upright."""
 
     boxes: Floats
@@ -60,8 +60,8 @@ class Cues:
         return self.page_width * self.page_height
 
 
-def measure(page: Page) -> Cues:
-    """The cues of a page that has at least one line."""
+def measure_features(page: Page) -> Features:
+    """The features of a page that has at least one line."""
     page_width, page_height = _extent(page)
     turned = _is_horizontal(page.lines)
     boxes = np.array([_solid(clip(line.box, page_width, page_height)) for line in page.lines], np.float64)
@@ -74,7 +74,7 @@ def measure(page: Page) -> Cues:
     column = _columns(boxes, thickness, is_note)
     column_boxes = _column_boxes(boxes, column)
     gap, overlap = _neighbours(column_boxes, column, page_width)
-    return Cues(
+    return Features(
         boxes=boxes,
         size=size,
         length=length,

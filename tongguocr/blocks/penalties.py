@@ -13,7 +13,7 @@ from math import ceil
 import numpy as np
 
 from tongguocr.blocks.candidates import Candidates
-from tongguocr.blocks.features import Cues, Floats
+from tongguocr.blocks.features import Features, Floats
 from tongguocr.page import CANVAS_PADDING
 
 
@@ -138,7 +138,7 @@ def block_terms(c: Candidates, p: BlockPenalty = BlockPenalty()) -> dict[str, Fl
         "f": ramp(c.fill, p.full_fill, p.empty_fill),
         "r": ramp(aspect, p.long_aspect, p.hopeless_aspect),
         "s": ramp(aspect, p.strip_aspect, p.hopeless_strip),
-        "g": _apart(c.gap, c.size, c.cues.page_width, p),
+        "g": _apart(c.gap, c.size, c.features.page_width, p),
         "o": ramp(c.overlap, p.whole_overlap, 0.0),
         "delta": np.maximum(
             ramp(c.waste, p.free_waste, p.full_waste), ramp(c.band_shift, p.free_shift, p.full_shift)
@@ -199,20 +199,20 @@ def adjacent_penalty(
     return np.asarray(sum(getattr(p, f"weight_{name}") * term for name, term in terms.items()))
 
 
-def split_cost(cues: Cues, block: BlockPenalty, p: AdjacentPenalty = AdjacentPenalty()) -> Floats:
+def split_cost(features: Features, block: BlockPenalty, p: AdjacentPenalty = AdjacentPenalty()) -> Floats:
     """P_split for a boundary before each line: 1 inside a column; between columns, how alike and near.
 
     Columns of one region that start and end together are siblings; a cut beside a short column or an
     indented one, where a paragraph ends, separates less.
     """
-    inside = np.diff(cues.column, prepend=-1) == 0
-    top, bottom = cues.column_boxes[:, 1], cues.column_boxes[:, 3]
-    starts = np.searchsorted(cues.column, cues.column)
+    inside = np.diff(features.column, prepend=-1) == 0
+    top, bottom = features.column_boxes[:, 1], features.column_boxes[:, 3]
+    starts = np.searchsorted(features.column, features.column)
     first = starts[np.maximum(starts - 1, 0)]
     old_top, old_bottom = top[first], bottom[first]
     shared = np.minimum(bottom, old_bottom) - np.maximum(top, old_top)
     alike = np.maximum(shared, 0.0) / (np.maximum(bottom, old_bottom) - np.minimum(top, old_top))
-    near = 1.0 - _apart(cues.gap, cues.size, cues.page_width, block)
+    near = 1.0 - _apart(features.gap, features.size, features.page_width, block)
     return np.where(inside, 1.0, p.sibling_split * alike * near)
 
 

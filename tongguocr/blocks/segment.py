@@ -52,22 +52,22 @@ class Costs:
 
 def spell_out(candidates: Candidates, objective: Objective = Objective()) -> Costs:
     """All costs of a page, each pair of neighbouring candidates once."""
-    cues = candidates.cues
+    features = candidates.features
     n, longest = candidates.valid.shape
-    split = split_cost(cues, objective.block, objective.adjacent)
+    split = split_cost(features, objective.block, objective.adjacent)
     boxes = np.moveaxis(candidates.boxes, -1, 0).copy()
     adjacent = np.full((n, longest, longest), np.inf)
     for i in range(1, n):
         a, b = np.arange(min(i, longest)), np.arange(min(n - i, longest))
         before, after = boxes[:, i - 1 - a, a][:, :, None], boxes[:, i, b][:, None]
         adjacent[i, : len(a), : len(b)] = objective.weight_adjacent * adjacent_penalty(
-            before, after, split[i], cues.size[i], objective.adjacent
+            before, after, split[i], features.size[i], objective.adjacent
         )
     block = objective.weight_block * block_penalty(candidates, objective.block)
     return Costs(
         block=np.where(candidates.valid, block, np.inf),
         adjacent=adjacent,
-        page=lambda k: objective.weight_page * page_penalty(k, cues.columns, objective.page),
+        page=lambda k: objective.weight_page * page_penalty(k, features.columns, objective.page),
     )
 
 

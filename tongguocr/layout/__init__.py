@@ -10,7 +10,7 @@ notes   columns and the double-row notes in them
 order   lines in any order -> reading order and kinds
 """
 
-from tongguocr.layout.frame import Writing
+from tongguocr.layout.frame import WritingMode
 from tongguocr.layout.order import order_lines
 
-__all__ = ["Writing", "order_lines"]
+__all__ = ["WritingMode", "order_lines"]

@@ -17,7 +17,7 @@ import numpy as np
 
 from tongguocr.errors import InputError
 from tongguocr.geometry import clip
-from tongguocr.layout.frame import Writing
+from tongguocr.layout.frame import WritingMode
 from tongguocr.layout.link import Doubt, Linking, drop_strays, link_characters, make_lines
 from tongguocr.layout.notes import mend_kinds
 from tongguocr.layout.order import order_lines
@@ -192,7 +192,7 @@ def _on_page(line: Line, width: int, height: int) -> Line:
     return replace(line, box=clip(line.box, width, height), polygon=polygon, chars=chars)
 
 
-def find_lines(page: Page, detector: LineDetector, direction: Writing | None = None) -> Page:
+def find_lines(page: Page, detector: LineDetector, direction: WritingMode | None = None) -> Page:
     """The page with the lines that the detector finds, in reading order, numbered in it.
 
     Lines that the page had before are not looked at and not kept.

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tongguocr.geometry import height, width
 from tongguocr.page import Line
 
-Writing: TypeAlias = Literal["vertical-rl", "vertical-lr", "horizontal"]
+WritingMode: TypeAlias = Literal["vertical-rl", "vertical-lr", "horizontal"]
 """How the lines of a page follow each other: columns leftwards, columns rightwards, or rows downwards."""
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -34,14 +34,14 @@ SHARP = 0.09
 """Of a thin line's thickness: how close edges must come to count as even."""
 
 
-def guess_writing(lines: tuple[Line, ...]) -> Writing:
+def guess_writing_mode(lines: tuple[Line, ...]) -> WritingMode:
     """Rows if two or more long boxes lie and they outweigh, by length, those that stand; else columns."""
     lying = [width(line.box) for line in lines if width(line.box) > LONG * height(line.box)]
     standing = [height(line.box) for line in lines if height(line.box) > LONG * width(line.box)]
     return "horizontal" if len(lying) > 1 and sum(lying) > sum(standing) else "vertical-rl"
 
 
-def upright(lines: tuple[Line, ...], writing: Writing) -> Floats:
+def upright(lines: tuple[Line, ...], writing: WritingMode) -> Floats:
     """n x 4: the lines' boxes in the common frame, set straight, none without area."""
     boxes = _turned(np.array([line.box for line in lines], np.float64), writing)
     size = typical(boxes)
@@ -81,7 +81,7 @@ def straightened(boxes: Floats, angle: float) -> Floats:
     return np.stack([x - w / 2, y - h / 2, x + w / 2, y + h / 2], axis=1)
 
 
-def _turned(boxes: Floats, writing: Writing) -> Floats:
+def _turned(boxes: Floats, writing: WritingMode) -> Floats:
     x0, y0, x1, y1 = boxes.T
     if writing == "vertical-lr":
         return np.stack([-x1, y0, -x0, y1], axis=1)
@@ -90,7 +90,7 @@ def _turned(boxes: Floats, writing: Writing) -> Floats:
     return boxes
 
 
-def _polygon(line: Line, writing: Writing) -> Floats:
+def _polygon(line: Line, writing: WritingMode) -> Floats:
     x, y = np.array(line.polygon, np.float64).T
     if writing == "vertical-lr":
         return np.stack([-x, y], axis=1)
@@ -99,7 +99,7 @@ def _polygon(line: Line, writing: Writing) -> Floats:
     return np.stack([x, y], axis=1)
 
 
-def _polygon_angle(lines: tuple[Line, ...], writing: Writing) -> float | None:
+def _polygon_angle(lines: tuple[Line, ...], writing: WritingMode) -> float | None:
     """The middle slant of the long lines' polygons, in radians; None where few lines have a polygon."""
     found = []
     for line in lines:
@@ -117,7 +117,7 @@ def _polygon_angle(lines: tuple[Line, ...], writing: Writing) -> float | None:
     return found[int(np.searchsorted(total, total[-1] / 2))][0]
 
 
-def _straight_polygon(line: Line, writing: Writing, angle: float) -> Floats:
+def _straight_polygon(line: Line, writing: WritingMode, angle: float) -> Floats:
     if line.polygon is None or len(line.polygon) < 4:
         return straightened(_turned(np.array([line.box], np.float64), writing), angle).reshape(4)
     x, y = _polygon(line, writing).T

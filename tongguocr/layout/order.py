@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from tongguocr.layout.frame import Flags, Floats, Ints, Writing, guess_writing, typical, upright
+from tongguocr.layout.frame import Flags, Floats, Ints, WritingMode, guess_writing_mode, typical, upright
 from tongguocr.layout.notes import find_columns
 from tongguocr.page import Kind, Page
 
@@ -53,7 +53,7 @@ class Reading:
     """Which lines are known to be notes, where kinds are known."""
 
 
-def order_lines(page: Page, direction: Writing | None = None, keep_kinds: bool = False) -> Page:
+def order_lines(page: Page, direction: WritingMode | None = None, keep_kinds: bool = False) -> Page:
     """The page with its lines in reading order and their kinds set; every line exactly once.
 
     `direction` says how the lines follow each other where the user knows better than their shapes tell;
@@ -64,7 +64,7 @@ def order_lines(page: Page, direction: Writing | None = None, keep_kinds: bool =
     if not page.lines:
         return page
     lines = tuple(sorted(page.lines, key=lambda line: (line.box, line.id, line.polygon or ())))
-    boxes = upright(lines, direction or guess_writing(lines))
+    boxes = upright(lines, direction or guess_writing_mode(lines))
     known: list[Kind | None] = [line.kind if keep_kinds else None for line in lines]
     reading = Reading(is_note=np.array([kind == "note" for kind in known]) if keep_kinds else None)
     body = [k for k, kind in enumerate(known) if kind not in ("margin", "fold")]

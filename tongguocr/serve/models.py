@@ -10,7 +10,7 @@ from tongguocr.engines import ENGINES, SHIPPED, Engine, open_engine
 from tongguocr.engines.glm.engine import HfEngine
 from tongguocr.engines.guard import Guarded
 from tongguocr.errors import InputError
-from tongguocr.layout import Writing
+from tongguocr.layout import WritingMode
 from tongguocr.page import Line, Page, Pixels, guess_direction
 from tongguocr.reader import DEFAULT_DETECTOR, DEFAULT_ENGINE, read_lines
 from tongguocr.serve.answers import Reply, reply_of_model, reply_of_page, whole_block, without_border
@@ -18,7 +18,7 @@ from tongguocr.serve.answers import Reply, reply_of_model, reply_of_page, whole_
 SERVED = tuple(name for name in ENGINES if name != "server")
 NO_DETECTOR = "none"
 
-Find = Callable[[Page, Writing | None], Page]
+Find = Callable[[Page, WritingMode | None], Page]
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Models:
     check: Callable[[], None] = lambda: None
     """Raises where reading should stop."""
 
-    def read(self, page: Page, known: Page | None = None, direction: Writing | None = None) -> Page:
+    def read(self, page: Page, known: Page | None = None, direction: WritingMode | None = None) -> Page:
         """The page with its text, by the lines that are known or else found."""
         if known is not None:
             page = take_lines(page, known)

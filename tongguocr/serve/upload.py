@@ -23,7 +23,7 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 from tongguocr.errors import InputError
 from tongguocr.formats import FORMATS, Style
 from tongguocr.formats.page_json import parse_json
-from tongguocr.layout import Writing
+from tongguocr.layout import WritingMode
 from tongguocr.page import Page, Pixels, bare_page
 from tongguocr.serve.turns import Bounds, StatusError
 from tongguocr.sources.images import FORMATS as PICTURES
@@ -31,7 +31,7 @@ from tongguocr.sources.images import decode_image
 
 SHORT_NAMES = {"txt": "text", "md": "markdown", "csv": "doubts"}
 OPTIONS = ("format", "notes", "flow", "script", "direction")
-DIRECTIONS: tuple[Writing, ...] = get_args(Writing)
+DIRECTIONS: tuple[WritingMode, ...] = get_args(WritingMode)
 NAMELESS = "page"
 LONGEST_NAME = 60
 """Characters: no more than a file system takes, whatever they are."""
@@ -45,7 +45,7 @@ class Wish:
 
     format: str = "json"
     style: Style = field(default_factory=Style)
-    direction: Writing | None = None
+    direction: WritingMode | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tongguocr.blocks import cut_blocks
-from tongguocr.blocks.features import measure
+from tongguocr.blocks.features import measure_features
 from tongguocr.geometry import Box, expand, height, union, width
 from tongguocr.page import Page
 from tongguocr.tokens.codec import Codec
@@ -237,14 +237,14 @@ class BlockMaker:
         level = self.level()
         if self.rng.random() < self.recipe.built * level:
             return [range(block.start, block.stop) for block in cut_blocks(page)]
-        cues = measure(page)
+        features = measure_features(page)
         chosen, start = [], 0
         widest = max(round(level * self.recipe.most_columns), 2)
         while start < len(page.lines):
             most = int(self.rng.integers(1, widest + 1))
             stop = start + 1
-            while stop < len(page.lines) and cues.column[stop] - cues.column[start] < most:
-                if cues.overlap[stop] < 0.2 or cues.gap[stop] > 0.1:
+            while stop < len(page.lines) and features.column[stop] - features.column[start] < most:
+                if features.overlap[stop] < 0.2 or features.gap[stop] > 0.1:
                     break
                 stop += 1
             chosen.append(range(start, stop))
