@@ -16,11 +16,10 @@ from tongguocr import cli
 from tongguocr.blocks import cut_blocks
 from tongguocr.engines import BlockInput, BlockReading, LineReading
 from tongguocr.errors import InputError
-from tongguocr.formats import read_page, write_page
+from tongguocr.formats import LINE_ENDINGS, read_page, write_page
 from tongguocr.page import Char, Line, Page
 from tongguocr.reader import (
     DEFAULT_ENGINE,
-    LINE_SUFFIXES,
     Setup,
     lines_file,
     open_engines,
@@ -110,7 +109,7 @@ def test_a_folder_of_lines(files: tuple[Path, Path], monkeypatch: pytest.MonkeyP
     assert read(replace(page, lines=()), "lines").lines[2].text == chr(0x4E0A)
     with pytest.raises(InputError, match="other"):
         read(page, "other")
-    for suffix in reversed(LINE_SUFFIXES):
+    for suffix in reversed(LINE_ENDINGS):
         write_page(page, folder / f"x{suffix}")
         assert lines_file(folder, "x").name == f"x{suffix}", "the more exact form counts"
 

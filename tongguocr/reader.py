@@ -14,6 +14,7 @@ from tongguocr.blocks import BlockSettings, cut_blocks
 from tongguocr.crops import CropSettings
 from tongguocr.engines import SHIPPED, Engine, fill_page, make_inputs
 from tongguocr.errors import InputError
+from tongguocr.formats import LINE_ENDINGS, read_page
 from tongguocr.layout import WritingMode
 from tongguocr.page import Page
 
@@ -22,9 +23,6 @@ DEFAULT_ENGINE = "tongguocr"
 
 DEFAULT_DETECTOR = "tongguocr"
 """Likewise, and `python -m bench.layout` tells."""
-
-LINE_SUFFIXES = (".json", ".page.xml", ".xml", ".alto.xml", ".alto")
-"""What a file with a page's lines may be called, behind the page's name; the first that is there counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +120,6 @@ def line_finder(
 
         opened = open_detector(detector, weights, threads)
         return lambda page: find_lines(page, opened, direction)
-    from tongguocr.formats import read_page
-
     known = read_page(given)
 
     def take(page: Page) -> Page:
@@ -139,7 +135,7 @@ def line_finder(
 
 def lines_file(folder: Path, name: str) -> Path:
     """The file in a folder that has the lines of the page of this name."""
-    paths = [folder / f"{name}{suffix}" for suffix in LINE_SUFFIXES]
+    paths = [folder / f"{name}{suffix}" for suffix in LINE_ENDINGS]
     found = next((path for path in paths if path.is_file()), None)
     if found is None:
         raise InputError(f"{folder}: there are no lines for the page {name} ({name}.json, {name}.xml …).")

@@ -13,7 +13,6 @@ from tongguocr.batch import results
 from tongguocr.batch.claims import Failure
 from tongguocr.batch.results import (
     FAILED,
-    OUTPUTS,
     missing,
     one_line,
     parse_formats,
@@ -22,6 +21,7 @@ from tongguocr.batch.results import (
     write_results,
 )
 from tongguocr.errors import InputError
+from tongguocr.formats import FORMATS
 from tongguocr.page import Line, Page
 
 PAGE = Page("p.png", 20, 30, (Line("l1", (0, 0, 20, 30), "天"),), np.full((30, 20), 9, np.uint8))
@@ -29,6 +29,7 @@ PAGE = Page("p.png", 20, 30, (Line("l1", (0, 0, 20, 30), "天"),), np.full((30, 
 
 def test_formats_as_they_are_typed() -> None:
     assert parse_formats("txt, json,txt") == ("txt", "json")
+    assert parse_formats("text,txt,doubts") == ("txt", "csv")
     with pytest.raises(InputError, match="docx"):
         parse_formats("txt,docx")
 
@@ -37,7 +38,7 @@ def test_every_format_takes_its_place(tmp_path: Path) -> None:
     unfinished, out = tmp_path / "unfinished", tmp_path / "out"
     unfinished.mkdir()
     out.mkdir()
-    paths = result_paths("p", out, tuple(OUTPUTS))
+    paths = result_paths("p", out, tuple(FORMATS))
     assert missing(paths) == paths
     write_results(PAGE, paths, unfinished)
     assert missing(paths) == () and not list(unfinished.iterdir())

@@ -29,19 +29,21 @@ from job_readers import (
     write_pages,
 )
 
-from tongguocr.batch import FAILED, OUTPUTS, Job, run_job
+from tongguocr.batch import FAILED, Job, run_job
 from tongguocr.batch.claims import FOLDER, Claims
 from tongguocr.errors import InputError
-from tongguocr.formats import Style
+from tongguocr.formats import FORMATS, Style
 
 SHADES = {f"p{k}": 100 + k for k in range(40)}
 
 
 def test_every_page_in_every_format(tmp_path: Path) -> None:
     folder, out = write_pages(tmp_path / "in", {"p1": 1, "p2": 2, "p10": 10}), tmp_path / "out" / "deep"
-    found = list(run_job(pages_of(folder), open_shades, Job(out, tuple(OUTPUTS))))
+    found = list(run_job(pages_of(folder), open_shades, Job(out, tuple(FORMATS))))
     assert [(d.name, d.state, d.characters) for d in found] == [(n, "read", 1) for n in ("p1", "p2", "p10")]
-    assert {p.name for p in out.iterdir()} == {n + s for n in ("p1", "p2", "p10") for s in OUTPUTS.values()}
+    assert {p.name for p in out.iterdir()} == {
+        n + f.ending for n in ("p1", "p2", "p10") for f in FORMATS.values()
+    }
     assert (out / "p10.txt").read_text(encoding="utf-8").strip() == chr(0x4E0A)
 
 

@@ -24,7 +24,7 @@ from tongguocr.engines.second_opinion import (
     second_opinion,
 )
 from tongguocr.formats import read_page
-from tongguocr.formats.doubts import THRESHOLD, render_doubts
+from tongguocr.formats.doubts import THRESHOLD, render_table
 from tongguocr.page import Char
 from tongguocr.reader import read_lines
 from tongguocr.sources import load_pixels
@@ -196,7 +196,7 @@ def test_it_is_an_engine_and_its_differences_are_in_the_table_of_doubts() -> Non
     assert isinstance(engine, SecondOpinion) and not engine.opinion.takes
     result = read_lines(page, engine)
     assert first.asked == second.asked
-    rows = list(csv.DictReader(io.StringIO(render_doubts([result]).decode())))
+    rows = list(csv.DictReader(io.StringIO(render_table([result]).decode())))
     assert [(row["character"], row["candidate1"]) for row in rows] == [("玄", "元")]
     assert rows[0]["context"] == "天地【玄】黃"
     assert engine.read([]) == []

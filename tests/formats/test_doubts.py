@@ -13,7 +13,7 @@ from page_strategies import any_text, example_page, pages
 
 from tongguocr.errors import InputError
 from tongguocr.formats import write_page
-from tongguocr.formats.doubts import COLUMNS, render_doubts
+from tongguocr.formats.doubts import COLUMNS, render_table
 from tongguocr.page import Char, Line, Page
 
 
@@ -22,7 +22,7 @@ def table(data: bytes) -> list[dict[str, str]]:
 
 
 def test_a_doubtful_character_has_all_that_a_proofreader_needs() -> None:
-    [row] = table(render_doubts([example_page()]))
+    [row] = table(render_table([example_page()]))
     assert row == {
         **dict.fromkeys(COLUMNS, ""),
         "page": "page-001.png",
@@ -50,40 +50,40 @@ def test_the_threshold_itself_is_sure_and_no_confidence_is_no_doubt() -> None:
     page = line_with(
         *(Char(c, (0, 0, 1, 1), sure) for c, sure in zip("天地玄", (0.8, 0.79, None), strict=True))
     )
-    assert [row["context"] for row in table(render_doubts([page]))] == ["天【地】玄"]
-    assert [row["character"] for row in table(render_doubts([page], 0.9))] == ["天", "地"]
-    assert table(render_doubts([page], 0)) == []
+    assert [row["context"] for row in table(render_table([page]))] == ["天【地】玄"]
+    assert [row["character"] for row in table(render_table([page], 0.9))] == ["天", "地"]
+    assert table(render_table([page], 0)) == []
 
 
 def test_no_more_than_four_candidates() -> None:
     others = tuple((c, 0.1) for c in "甲乙丙丁戊")
-    [row] = table(render_doubts([line_with(Char("天", (0.5, 0, 1, 1), 0.2, others))]))
+    [row] = table(render_table([line_with(Char("天", (0.5, 0, 1, 1), 0.2, others))]))
     assert [row[f"candidate{n}"] for n in (1, 2, 3, 4)] == list("甲乙丙丁") and row["x0"] == "0.5"
 
 
 def test_pages_without_a_name_go_by_their_number() -> None:
     page = line_with(Char("天", (0, 0, 1, 1), 0.2))
-    assert [row["page"] for row in table(render_doubts([example_page(), page]))] == ["page-001.png", "2"]
+    assert [row["page"] for row in table(render_table([example_page(), page]))] == ["page-001.png", "2"]
 
 
 def test_excel_needs_the_byte_order_mark() -> None:
-    plain, marked = (render_doubts([example_page()], excel=excel) for excel in (False, True))
+    plain, marked = (render_table([example_page()], excel=excel) for excel in (False, True))
     assert marked == b"\xef\xbb\xbf" + plain
 
 
 @given(pages(any_text), st.floats(0, 1))
 def test_every_doubt_is_a_row_whatever_its_text(page: Page, threshold: float) -> None:
     chars = [c for line in page.lines for c in line.chars if c.confidence is not None]
-    rows = table(render_doubts([page], threshold))
+    rows = table(render_table([page], threshold))
     assert [row["character"] for row in rows] == [c.text for c in chars if (c.confidence or 0) < threshold]
     assert all(len(row) == len(COLUMNS) and None not in row.values() for row in rows)
 
 
 def test_a_threshold_beyond_one_is_one_sentence() -> None:
     with pytest.raises(InputError, match=r"^threshold: 80 is not between 0 and 1\.$"):
-        render_doubts([], 80)
+        render_table([], 80)
 
 
 def test_the_name_chooses_the_format(tmp_path: Path) -> None:
     write_page(example_page(), tmp_path / "a.csv")
-    assert (tmp_path / "a.csv").read_bytes() == render_doubts([example_page()])
+    assert (tmp_path / "a.csv").read_bytes() == render_table([example_page()])

@@ -2,7 +2,7 @@
 
 When a format is changed on purpose, write the files again and read the difference before it is committed:
 
-    TONGGUOCR_UPDATE_GOLDEN=1 pytest tests/test_formats_golden.py
+    TONGGUOCR_UPDATE_GOLDEN=1 pytest tests/formats/test_golden.py
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from tongguocr.formats.hocr import render_hocr
 from tongguocr.formats.markdown import render_markdown
 from tongguocr.formats.page_json import render_json
 from tongguocr.formats.page_xml import render_page_xml
+from tongguocr.formats.style import Style
 from tongguocr.formats.tei import render_tei
-from tongguocr.formats.text import render_text
+from tongguocr.formats.txt import render_txt
 
 CREATED = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -31,12 +32,12 @@ RENDERED = {
     "page.json": render_json(example_page()),
     "page.xml": render_page_xml(example_page(), Path("page.xml"), CREATED),
     "page.alto.xml": render_alto(example_page(), Path("page.alto.xml")),
-    "page.txt": render_text(example_page()),
-    "page.flow.txt": render_text(example_page(), "inline", flow=True),
-    "page.md": render_markdown(example_page()),
+    "page.txt": render_txt(example_page(), Path("page.txt")),
+    "page.flow.txt": render_txt(example_page(), Path("page.txt"), Style("inline", flow=True)),
+    "page.md": render_markdown(example_page(), Path("page.md")),
     "page.hocr": render_hocr(example_page(), Path("page.hocr")),
     "page.tei.xml": render_tei(example_page(), Path("page.tei.xml")),
-    "page.csv": render_doubts([example_page()]),
+    "page.csv": render_doubts(example_page(), Path("page.csv")),
 }
 
 

@@ -5,25 +5,31 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from page_strategies import example_page
 
 from tongguocr.errors import InputError
 from tongguocr.files import write_bytes
-from tongguocr.formats import FORMATS, read_page, write_page
+from tongguocr.formats import (
+    ENDINGS,
+    FORMATS,
+    LINE_ENDINGS,
+    READ_ENDINGS,
+    Format,
+    find_format,
+    page_stem,
+    read_page,
+    write_book,
+    write_page,
+)
 
-SUFFIX = {
-    "json": ".json",
-    "page": ".xml",
-    "alto": ".alto.xml",
-    "text": ".txt",
-    "markdown": ".md",
-    "hocr": ".hocr",
-    "tei": ".tei.xml",
-    "doubts": ".csv",
-}
+WITH_IMAGE = replace(
+    example_page(), pixels=np.full((example_page().height, example_page().width), 9, np.uint8)
+)
 
 
 @pytest.mark.parametrize("format", ["json", "page", "alto"])
@@ -33,17 +39,49 @@ def test_the_content_tells_the_format_and_not_the_name(format: str, name: str, t
     assert read_page(tmp_path / name).text == example_page().text
 
 
-def test_every_format_has_a_suffix() -> None:
-    # These two need an image; their own tests write them.
-    assert set(FORMATS) == {*SUFFIX, "pdf", "overlay"}
+def test_what_the_names_of_files_tell() -> None:
+    assert set(FORMATS) >= {"txt", "json", "page", "alto", "tei", "hocr", "md", "pdf", "csv", "overlay"}
+    assert len(ENDINGS) == sum(len(format.endings) for format in FORMATS.values()), "no ending twice"
+    assert READ_ENDINGS == (".json", ".page.xml", ".xml", ".alto.xml", ".alto", ".txt")
+    assert READ_ENDINGS[:-1] == LINE_ENDINGS
+    names = ("p1.alto.xml", "p1.page.xml", "p1.XML", "p1.tar.gz", "p1.v2.json", "p1")
+    assert [page_stem(Path(name)) for name in names] == ["p1", "p1", "p1", "p1.tar", "p1.v2", "p1"]
 
 
-@pytest.mark.parametrize("format", SUFFIX)
-def test_the_suffix_chooses_the_format(format: str, tmp_path: Path) -> None:
-    write_page(example_page(), tmp_path / f"named{SUFFIX[format]}")
-    write_page(example_page(), tmp_path / "asked", format)
-    named, asked = ((tmp_path / n).read_text("utf-8") for n in (f"named{SUFFIX[format]}", "asked"))
-    assert named.splitlines()[8:] == asked.splitlines()[8:]  # PAGE's metadata hold the time
+def test_names_of_earlier_versions_are_known() -> None:
+    old = {"text": "txt", "markdown": "md", "doubts": "csv"}
+    assert {name: find_format(name).name for name in old} == old
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_the_ending_chooses_the_format(ending: str, tmp_path: Path) -> None:
+    write_page(WITH_IMAGE, tmp_path / f"named{ending}")
+    for name in (ENDINGS[ending].name, *ENDINGS[ending].aliases):
+        write_page(WITH_IMAGE, tmp_path / "asked", name)
+        named, asked = ((tmp_path / n).read_bytes() for n in (f"named{ending}", "asked"))
+        assert named.splitlines()[8:] == asked.splitlines()[8:]  # PAGE's metadata hold the time
+
+
+@pytest.mark.parametrize("format", FORMATS.values(), ids=list(FORMATS))
+def test_what_a_format_needs_is_what_the_table_says(format: Format, tmp_path: Path) -> None:
+    path = tmp_path / f"a{format.ending}"
+    if format.image:
+        with pytest.raises(InputError, match=r"a\..*: .*image.*\.$"):
+            write_page(example_page(), path)
+        assert not path.exists()
+    if format.book:
+        write_book([WITH_IMAGE, WITH_IMAGE], path)
+        assert path.stat().st_size > 0
+    else:
+        with pytest.raises(InputError, match="holds one page"):
+            write_book([WITH_IMAGE], path)
+    if format.reader:
+        write_page(example_page(), path)
+        page = read_page(path)
+        assert [line.text for line in page.lines] == [
+            t for t in example_page().text.split("\n") if t or format.boxes
+        ]
+        assert any(any(line.box) for line in page.lines) == format.boxes
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,11 @@ import pytest
 from hypothesis import given
 from page_strategies import example_page, pages, xml_text
 
-from tongguocr.formats import write_page
+from tongguocr.formats import Style, write_page
 from tongguocr.formats.markdown import escape, render_markdown
 from tongguocr.page import Line, Page
+
+PATH = Path("page.md")
 
 
 def shown(markdown: str) -> str:
@@ -22,14 +24,17 @@ def shown(markdown: str) -> str:
 
 
 def test_notes_stand_in_brackets_and_margins_apart() -> None:
-    assert render_markdown(example_page()).decode() == (
+    assert render_markdown(example_page(), PATH).decode() == (
         "# page-001.png\n\n天地玄〔注右行左行〕\\\n黃𠀀洪\n\n> **Margin**\\\n> 眉批\n"
     )
 
 
 def test_notes_may_be_left_out_or_stand_apart() -> None:
-    assert "注" not in render_markdown(example_page(), "omit").decode()
-    assert "\n\n> **Note**\\\n> 注右行\\\n> 左行\n\n" in render_markdown(example_page(), "lines").decode()
+    assert "注" not in render_markdown(example_page(), PATH, Style("omit")).decode()
+    assert (
+        "\n\n> **Note**\\\n> 注右行\\\n> 左行\n\n"
+        in render_markdown(example_page(), PATH, Style("lines")).decode()
+    )
 
 
 @pytest.mark.parametrize(
@@ -54,16 +59,16 @@ def test_what_looks_like_markup_is_escaped(text: str, written: str) -> None:
 
 @given(pages(xml_text))
 def test_every_line_is_shown_in_order(page: Page) -> None:
-    rows = render_markdown(page, "lines").decode().split("\n")[1:]
+    rows = render_markdown(page, PATH, Style("lines")).decode().split("\n")[1:]
     labels = {"> **Note**\\", "> **Margin**\\", "> **Fold**\\"}
     found = [row.removeprefix("> ").removesuffix("\\") for row in rows if row and row not in labels]
     assert [shown(row) for row in found] == [line.text for line in page.lines if line.text]
 
 
 def test_a_page_without_name_or_text_is_still_a_page() -> None:
-    assert render_markdown(Page("", 0, 0, (Line("a", (0, 0, 0, 0)),))) == b"# Page\n"
+    assert render_markdown(Page("", 0, 0, (Line("a", (0, 0, 0, 0)),)), PATH) == b"# Page\n"
 
 
 def test_the_name_chooses_the_format(tmp_path: Path) -> None:
     write_page(example_page(), tmp_path / "a.md")
-    assert (tmp_path / "a.md").read_bytes() == render_markdown(example_page())
+    assert (tmp_path / "a.md").read_bytes() == render_markdown(example_page(), PATH)

@@ -9,9 +9,9 @@ import pytest
 from page_strategies import example_page
 
 from tongguocr.errors import InputError
-from tongguocr.formats import Style, write_page
+from tongguocr.formats import FORMATS, Style, write_page
 from tongguocr.formats.markdown import render_markdown
-from tongguocr.formats.text import render_text
+from tongguocr.formats.txt import render_txt
 
 
 def written(name: str, style: Style, folder: Path) -> str:
@@ -34,19 +34,22 @@ def test_plain_text_follows_the_style(style: Style, rows: list[str], tmp_path: P
 
 
 def test_markdown_has_notes_in_brackets_unless_asked(tmp_path: Path) -> None:
-    assert written("a.md", Style(), tmp_path).encode() == render_markdown(example_page(), "inline")
+    assert written("a.md", Style(), tmp_path).encode() == render_markdown(
+        example_page(), Path("a.md"), Style("inline")
+    )
     assert "> **Note**\\\n> 注右行\\\n> 左行" in written("a.md", Style(notes="lines"), tmp_path)
     assert "注" not in written("a.md", Style(notes="omit"), tmp_path)
     assert "\n\n天地玄〔注右行左行〕黃𠀀洪\n\n" in written("a.md", Style(flow=True), tmp_path)
 
 
 def test_other_formats_keep_their_lines(tmp_path: Path) -> None:
-    for name in ("a.json", "a.hocr", "a.tei.xml", "a.csv"):
+    others = (format for format in FORMATS.values() if not (format.styled or format.image))
+    for name in (f"a{format.ending}" for format in others if format.name != "page"):  # PAGE tells the time
         assert written(name, Style("omit", True), tmp_path) == written(name, Style(), tmp_path)
 
 
 def test_the_functions_and_the_style_agree(tmp_path: Path) -> None:
-    assert written("a.txt", Style(), tmp_path).encode() == render_text(example_page())
+    assert written("a.txt", Style(), tmp_path).encode() == render_txt(example_page(), Path("a.txt"))
 
 
 @pytest.mark.parametrize("wrong", [{"notes": "footnotes"}, {"script": "latin"}])

@@ -46,7 +46,8 @@ def test_any_name_is_one_that_a_folder_takes(written: str) -> None:
 def test_wishes() -> None:
     assert parse_wish({}) == Wish("json", Style(), None)
     assert parse_wish({"format": "md", "notes": "omit", "flow": "true"}).style == Style("omit", True)
-    assert [parse_wish({"format": f}).format for f in ("txt", "csv", "alto")] == ["text", "doubts", "alto"]
+    names = ("txt", "text", "csv", "doubts", "alto")
+    assert [parse_wish({"format": f}).format for f in names] == ["txt", "txt", "csv", "csv", "alto"]
     assert parse_wish({"direction": "vertical-lr"}).direction == "vertical-lr"
 
 

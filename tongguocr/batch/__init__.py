@@ -12,13 +12,12 @@ actor     what works there
 
 from tongguocr.batch.listing import Listed, list_pages
 from tongguocr.batch.pool import share_cores
-from tongguocr.batch.results import FAILED, OUTPUTS, parse_formats
+from tongguocr.batch.results import FAILED, parse_formats
 from tongguocr.batch.run import Job, Outcome, ReadPage, load_page, run_job
 from tongguocr.batch.show import run_with_progress
 
 __all__ = [
     "FAILED",
-    "OUTPUTS",
     "Job",
     "Listed",
     "Outcome",

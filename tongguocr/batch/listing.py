@@ -13,12 +13,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from tongguocr.batch.pool import Lost, Pool
-from tongguocr.batch.results import OUTPUTS
 from tongguocr.errors import InputError
+from tongguocr.formats import FORMATS
 from tongguocr.sources import SourcePage, open_source, parse_pages
 from tongguocr.sources.listing import safe_name
 
@@ -72,7 +73,8 @@ def list_source(source: str, ranges: str | None = None, recursive: bool = False)
 
 def _is_overlay(page: SourcePage) -> bool:
     """Pictures of results are no pages, where results lie among the images."""
-    return page.file.lower().endswith(OUTPUTS["overlay"])
+    pictures = (format.endings for format in FORMATS.values() if format.media_type.startswith("image/"))
+    return page.file.lower().endswith(tuple(chain.from_iterable(pictures)))
 
 
 def name_pages(sources: Sequence[Listed]) -> list[SourcePage]:

@@ -13,37 +13,20 @@ from pathlib import Path
 from tongguocr.batch.claims import Failure
 from tongguocr.errors import InputError
 from tongguocr.files import write_bytes
-from tongguocr.formats import Style, write_page
+from tongguocr.formats import FORMATS, Style, find_format, write_page
 from tongguocr.page import Page
 
-OUTPUTS = {
-    "txt": ".txt",
-    "json": ".json",
-    "page": ".page.xml",
-    "alto": ".alto.xml",
-    "tei": ".tei.xml",
-    "hocr": ".hocr",
-    "md": ".md",
-    "pdf": ".pdf",
-    "csv": ".csv",
-    "overlay": ".overlay.png",
-}
-"""How results are called, behind the page's name."""
 FAILED = "failed.tsv"
 """The pages of the last run that were not read, and why."""
 
 
 def parse_formats(written: str) -> tuple[str, ...]:
-    """Formats as they are typed: "txt,json"."""
-    names = tuple(dict.fromkeys(name.strip() for name in written.split(",")))
-    for name in names:
-        if name not in OUTPUTS:
-            raise InputError(f"There is no format {name!r}; take one of {', '.join(OUTPUTS)}.")
-    return names
+    """The names of formats, as they are typed: "txt,json"."""
+    return tuple(dict.fromkeys(find_format(name.strip()).name for name in written.split(",")))
 
 
 def result_paths(name: str, out: Path, formats: Sequence[str]) -> tuple[Path, ...]:
-    return tuple(out / f"{name}{OUTPUTS[format]}" for format in formats)
+    return tuple(out / f"{name}{FORMATS[format].ending}" for format in formats)
 
 
 def missing(paths: Sequence[Path]) -> tuple[Path, ...]:

@@ -13,27 +13,21 @@ from typing import TYPE_CHECKING
 
 from tongguocr.cli.arguments import DIRECTIONS, check_positive, complain
 from tongguocr.errors import InputError
+from tongguocr.formats import FORMATS, Style, render_page, write_page
 
 if TYPE_CHECKING:
     from tongguocr.batch import ReadPage
     from tongguocr.batch.cluster import Cluster
-    from tongguocr.formats import Style
     from tongguocr.reader import Setup
-
-_SUFFIXES = ".txt, .json, .xml (PAGE), .alto.xml, .tei.xml, .hocr, .md, .pdf, .csv, .overlay.png"
-
 
 HELP = "read images, folders, PDFs, IIIF manifests"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    endings = ", ".join(format.ending for format in FORMATS.values())
     parser.add_argument("source", nargs="+", metavar="SOURCE", help="image, folder, PDF, IIIF manifest")
-    parser.add_argument(
-        "-o", "--output", metavar="OUT", help="a folder, or for one page a file: " + _SUFFIXES
-    )
-    parser.add_argument(
-        "--format", metavar="F,...", help="txt, json, page, alto, tei, hocr, md, pdf, csv (doubts), overlay"
-    )
+    parser.add_argument("-o", "--output", metavar="OUT", help="a folder, or for one page a file: " + endings)
+    parser.add_argument("--format", metavar="F,...", help=", ".join(FORMATS))
     parser.add_argument("--pages", metavar="RANGE", help="pages of each source, as in 1-3,7,12-")
     parser.add_argument("--recursive", action="store_true", help="a folder's subfolders too")
     _add_text(parser.add_argument_group("how text is written (docs/formats.md)"))
@@ -42,12 +36,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_text(text: argparse._ArgumentGroup) -> None:
+    styled = " and ".join(format.ending for format in FORMATS.values() if format.styled)
     text.add_argument(
         "--notes",
         choices=("lines", "inline", "omit"),
-        help="double-row notes in .txt and .md: lines of their own, in brackets, left out",
+        help=f"double-row notes in {styled}: lines of their own, in brackets, left out",
     )
-    text.add_argument("--flow", action="store_true", help="join lines that read on, in .txt and .md")
+    text.add_argument("--flow", action="store_true", help=f"join lines that read on, in {styled}")
     text.add_argument(
         "--script", choices=("keep", "simplified"), default="keep", help="simplified: one for one, everywhere"
     )
@@ -118,7 +113,6 @@ def _is_folder(written: str) -> bool:
 
 def _style(args: argparse.Namespace) -> Style:
     """How text is written; without the table of characters that it needs, nothing is begun."""
-    from tongguocr.formats import Style
     from tongguocr.formats.script import simplify
 
     if args.script == "simplified":
@@ -148,9 +142,6 @@ def _read_here(args: argparse.Namespace) -> int:
     """One page into a file, or all pages onto standard output, in order and in this process."""
     from tongguocr.batch import load_page
     from tongguocr.batch.listing import list_source, name_pages
-    from tongguocr.formats import write_page
-    from tongguocr.formats.script import in_script
-    from tongguocr.formats.text import render_text
     from tongguocr.reader import open_reader
 
     listed = [list_source(source, args.pages, args.recursive) for source in dict.fromkeys(args.source)]
@@ -176,7 +167,7 @@ def _read_here(args: argparse.Namespace) -> int:
         if args.output:
             write_page(result, Path(args.output), style=style)
         else:
-            text = render_text(in_script(result, style.script), style.notes or "lines", style.flow)
+            text = render_page(result, Path(page.name), "txt", style)
             print(text.decode(), end="", flush=True)
     return 1 if problems else 0
 

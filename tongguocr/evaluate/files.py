@@ -17,10 +17,7 @@ from tongguocr.errors import InputError
 from tongguocr.evaluate.occurrences import read_added
 from tongguocr.evaluate.protocols import PROTOCOLS, PageScore, check, score_lines
 from tongguocr.evaluate.report import Summary, summarise
-from tongguocr.formats import read_page
-
-SUFFIXES = (".json", ".xml", ".alto", ".txt")
-"""What a folder is searched for; of several files with one stem the first of these kinds is read."""
+from tongguocr.formats import READ_ENDINGS, ending_of, page_stem, read_page
 
 PAGES_A_WORKER = 40
 """A process takes about a quarter of a second to start: with fewer pages than this it does not pay."""
@@ -77,7 +74,7 @@ def find_pairs(prediction: Path, reference: Path, warn: Callable[[str], None]) -
 def _pair_folders(prediction: Path, reference: Path, warn: Callable[[str], None]) -> list[Pair]:
     found, expected = files_by_stem(prediction, warn), files_by_stem(reference, warn)
     if not expected:
-        raise InputError(f"{reference}: there is no reference (.json, .xml, .alto or .txt) in this folder.")
+        raise InputError(f"{reference}: there is no reference ({', '.join(READ_ENDINGS)}) in this folder.")
     if not found.keys() & expected.keys():
         raise InputError(f"{prediction}: no file here has the same stem as one in {reference}.")
     for stem in sorted(found.keys() - expected.keys()):
@@ -88,26 +85,24 @@ def _pair_folders(prediction: Path, reference: Path, warn: Callable[[str], None]
 
 
 def files_by_stem(folder: Path, warn: Callable[[str], None]) -> dict[str, Path]:
-    """The pages of a folder, not of those inside it; hidden files are not pages."""
+    """The pages of a folder, not of those inside it; hidden files are not pages.
+
+    Of several files with one stem, that of the first format in the table is read.
+    """
     try:
         paths = sorted(folder.iterdir())
     except OSError as error:
         raise InputError(f"{folder}: the folder cannot be read ({error.strerror}).") from None
     files: dict[str, Path] = {}
-    for suffix in SUFFIXES:
+    for ending in READ_ENDINGS:
         for path in paths:
-            if path.suffix.lower() != suffix or path.name.startswith(".") or not path.is_file():
+            if ending_of(path) != ending or path.name.startswith(".") or not path.is_file():
                 continue
             if (stem := page_stem(path)) in files:
                 warn(f"{path}: not read, since {files[stem].name} holds the same page.")
             else:
                 files[stem] = path
     return files
-
-
-def page_stem(path: Path) -> str:
-    """The file's name without its suffix; `.alto.xml`, as we write it, is one suffix."""
-    return path.stem.removesuffix(".alto") if path.suffix.lower() == ".xml" else path.stem
 
 
 def _map(

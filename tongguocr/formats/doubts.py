@@ -9,8 +9,10 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from tongguocr.errors import InputError
+from tongguocr.files import write_bytes
 from tongguocr.formats.values import plain, to_decimal
 from tongguocr.page import Char, Line, Page
 
@@ -35,7 +37,17 @@ COLUMNS = (
 """`position` counts the line's characters from 1."""
 
 
-def render_doubts(pages: Iterable[Page], threshold: float = THRESHOLD, excel: bool = False) -> bytes:
+def render_doubts(page: Page, path: Path) -> bytes:
+    """The table of one page."""
+    return render_table([page])
+
+
+def write_doubts(pages: Iterable[Page], path: Path) -> None:
+    """The table of all the pages, whole or not at all."""
+    write_bytes(render_table(pages), path)
+
+
+def render_table(pages: Iterable[Page], threshold: float = THRESHOLD, excel: bool = False) -> bytes:
     """The table in UTF-8; `excel` adds the byte order mark by which Excel knows that it is."""
     if not 0 <= threshold <= 1:
         raise InputError(f"threshold: {threshold} is not between 0 and 1.")

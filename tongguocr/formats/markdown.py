@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from itertools import groupby
+from pathlib import Path
 
-from tongguocr.formats.style import Notes
-from tongguocr.formats.text import text_rows
+from tongguocr.formats.style import Style
+from tongguocr.formats.txt import text_rows
 from tongguocr.formats.xml import join_words
 from tongguocr.page import Kind, Page
 
@@ -21,14 +22,14 @@ _AT_START = re.compile(r"^(\d+)([.)])|^([#+=:-])")
 _BLANKS = re.compile(r"^[ \t]+|[ \t]+$")
 
 
-def render_markdown(page: Page, notes: Notes = "inline", flow: bool = False) -> bytes:
-    """The page as CommonMark; empty lines are left out. With `flow` a paragraph is one row."""
-    rows = [(kind, text) for kind, text in text_rows(page, notes) if text]
+def render_markdown(page: Page, path: Path, style: Style = Style()) -> bytes:
+    """The page as CommonMark; empty lines are left out. With the style's `flow` a paragraph is one row."""
+    rows = [(kind, text) for kind, text in text_rows(page, style.notes or "inline") if text]
     parts = [f"# {escape(page.image) or 'Page'}"]
     for kind, run in groupby(rows, lambda row: row[0]):
         found = [text for _, text in run]
         # A backslash at its end keeps a row a row; a bare line feed would be shown as a space.
-        texts = "\\\n".join(escape(text) for text in ([join_words(found)] if flow else found))
+        texts = "\\\n".join(escape(text) for text in ([join_words(found)] if style.flow else found))
         parts.append(texts if kind == "main" else _quotation(LABEL[kind], texts))
     return ("\n\n".join(parts) + "\n").encode()
 

@@ -42,8 +42,8 @@ def check_page(page: Page, path: Path) -> None:
     _page({**_head(page), "lines": [_line_object(line) for line in page.lines]}, path)
 
 
-def render_json(page: Page) -> bytes:
-    """The page as a file, one row a line of the page."""
+def render_json(page: Page, path: Path = Path()) -> bytes:
+    """The page as a file, one row a line of the page; `path` is every writer's, and not needed here."""
     members = [f"  {_dump(key)}: {_dump(value)}" for key, value in _head(page).items()]
     rows = ",\n".join(f"    {_dump(_line_object(line))}" for line in page.lines)
     members.append(f'  "lines": [\n{rows}\n  ]' if rows else '  "lines": []')

@@ -9,7 +9,7 @@ work. The text stands in an `ab`, not in paragraphs: where the author began a ne
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from math import inf
 from pathlib import Path
@@ -17,6 +17,7 @@ from urllib.parse import quote
 from xml.etree.ElementTree import indent
 
 from tongguocr.errors import InputError
+from tongguocr.files import write_bytes
 from tongguocr.formats.columns import column_starts
 from tongguocr.formats.values import check_xml_text, to_decimal, unique_name, xml_line_names
 from tongguocr.formats.xml import Element, add, new_root, to_bytes
@@ -38,6 +39,11 @@ _XML_ID = "xml:id"
 def render_tei(page: Page, path: Path) -> bytes:
     """One page as a TEI document."""
     return render_tei_book([page], path)
+
+
+def write_tei_book(pages: Iterable[Page], path: Path) -> None:
+    """Several pages as one TEI document, whole or not at all."""
+    write_bytes(render_tei_book(list(pages), path), path)
 
 
 def render_tei_book(pages: Sequence[Page], path: Path) -> bytes:

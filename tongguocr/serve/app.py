@@ -20,7 +20,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from tongguocr.errors import InputError
-from tongguocr.formats import write_page
+from tongguocr.formats import FORMATS, render_page
 from tongguocr.page import Page
 from tongguocr.serve.chat import parse_question, render_completion, render_error, render_models
 from tongguocr.serve.models import Models
@@ -29,19 +29,6 @@ from tongguocr.serve.upload import Upload, load_picture, receive_body, receive_u
 from tongguocr.version import __version__
 
 T = TypeVar("T")
-
-MEDIA = {
-    "json": "application/json",
-    "page": "application/xml",
-    "alto": "application/xml",
-    "tei": "application/xml",
-    "text": "text/plain",
-    "markdown": "text/markdown",
-    "hocr": "text/html",
-    "doubts": "text/csv",
-    "pdf": "application/pdf",
-    "overlay": "image/png",
-}
 
 
 def make_app(models: Models, turns: Turns, key: str | None = None) -> FastAPI:
@@ -79,7 +66,7 @@ def make_app(models: Models, turns: Turns, key: str | None = None) -> FastAPI:
             data = await turns.take(
                 lambda: read_upload(upload, models, bounds), clock, request.is_disconnected
             )
-        return Response(data, media_type=MEDIA[upload.wish.format])
+        return Response(data, media_type=FORMATS[upload.wish.format].media_type)
 
     @app.post("/v1/chat/completions", dependencies=locked)
     async def complete(request: Request) -> Response:
@@ -113,13 +100,12 @@ def render(page: Page, upload: Upload) -> bytes:
     """
     with tempfile.TemporaryDirectory(prefix="tongguocr-") as folder:
         path = Path(folder) / "answer"
-        if upload.wish.format == "pdf" and upload.name != path.name:
+        if FORMATS[upload.wish.format].image == "file" and upload.name != path.name:
             (Path(folder) / upload.name).write_bytes(upload.image)
         try:
-            write_page(page, path, upload.wish.format, upload.wish.style)
+            return render_page(page, path, upload.wish.format, upload.wish.style)
         except InputError as error:
             raise InputError(str(error).replace(str(path), upload.name)) from None
-        return path.read_bytes()
 
 
 async def _within(receiving: Awaitable[T], bounds: Bounds) -> T:

@@ -21,7 +21,7 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
 from tongguocr.errors import InputError
-from tongguocr.formats import FORMATS, Style
+from tongguocr.formats import Style, find_format
 from tongguocr.formats.page_json import parse_json
 from tongguocr.layout import WritingMode
 from tongguocr.page import Page, Pixels, bare_page
@@ -29,7 +29,6 @@ from tongguocr.serve.turns import Bounds, StatusError
 from tongguocr.sources.images import FORMATS as PICTURES
 from tongguocr.sources.images import decode_image
 
-SHORT_NAMES = {"txt": "text", "md": "markdown", "csv": "doubts"}
 OPTIONS = ("format", "notes", "flow", "script", "direction")
 DIRECTIONS: tuple[WritingMode, ...] = get_args(WritingMode)
 NAMELESS = "page"
@@ -136,10 +135,7 @@ def parse_wish(options: Mapping[str, str]) -> Wish:
     for name in options:
         if name not in OPTIONS:
             raise InputError(f"There is no option {name[:40]!r}; take one of {', '.join(OPTIONS)}.")
-    format = options.get("format", "json")
-    format = SHORT_NAMES.get(format, format)
-    if format not in FORMATS:
-        raise InputError(f"There is no format {format[:40]!r}; take one of {', '.join(FORMATS)}.")
+    format = find_format(options.get("format", "json")).name
     flow = options.get("flow", "false").lower()
     if flow not in ("true", "false", "1", "0"):
         raise InputError(f"flow: {flow[:40]!r} is neither true nor false.")

@@ -8,12 +8,11 @@ from functools import partial
 from pathlib import Path
 
 from tongguocr.errors import InputError
-from tongguocr.formats import read_page
+from tongguocr.formats import LINE_ENDINGS, page_stem, read_page
 from tongguocr.page import Page
 from tongguocr.sources import find_image, image_named
 from tongguocr.training.datasets.labels import OnError, read_each
 
-_SUFFIXES = (".json", ".xml", ".alto")
 _NOT_PAGES = ("mets.xml", "metadata.xml")
 """What Transkribus and eScriptorium put beside the pages."""
 
@@ -24,12 +23,12 @@ def read_folder(root: Path, on_error: OnError | None = None) -> Iterator[Page]:
         raise InputError(f"{root}: there is no such folder.")
     paths = sorted(path for path in root.iterdir() if _is_page(path))
     if not paths:
-        raise InputError(f"{root}: the folder has no page files ({', '.join(_SUFFIXES)}).")
+        raise InputError(f"{root}: the folder has no page files ({', '.join(LINE_ENDINGS)}).")
     yield from read_each([partial(_read, path) for path in paths], on_error)
 
 
 def _is_page(path: Path) -> bool:
-    wanted = path.suffix.lower() in _SUFFIXES and path.name.lower() not in _NOT_PAGES
+    wanted = path.name.lower().endswith(LINE_ENDINGS) and path.name.lower() not in _NOT_PAGES
     return wanted and not path.name.startswith(".") and path.is_file()
 
 
@@ -38,6 +37,5 @@ def _read(path: Path) -> Page:
     page = read_page(path)
     if page.image and (path.parent / page.image).is_file():
         return page
-    short = path.stem.removesuffix(".alto").removesuffix(".page")
-    image = find_image(page.image, path) or image_named(path.parent, short)
+    image = find_image(page.image, path) or image_named(path.parent, page_stem(path))
     return replace(page, image=image.name) if image else page

@@ -11,8 +11,11 @@ from page_strategies import example_page, pages, xml_text
 
 from tongguocr.errors import InputError
 from tongguocr.formats import read_page, write_page
-from tongguocr.formats.text import NOTES, Notes, read_text, render_text, text_rows
+from tongguocr.formats.style import NOTES, Notes, Style
+from tongguocr.formats.txt import render_txt, text_rows
 from tongguocr.page import Kind, Line, Page
+
+PATH = Path("page.txt")
 
 
 def write(path: Path, data: bytes) -> Path:
@@ -21,7 +24,7 @@ def write(path: Path, data: bytes) -> Path:
 
 
 def test_lines_are_numbered_and_have_no_place(tmp_path: Path) -> None:
-    page = read_text(write(tmp_path / "a.txt", "天地\n玄黃\n".encode()))
+    page = read_page(write(tmp_path / "a.txt", "天地\n玄黃\n".encode()))
     assert page == Page("", 0, 0, (Line("l1", (0, 0, 0, 0), "天地"), Line("l2", (0, 0, 0, 0), "玄黃")))
 
 
@@ -34,11 +37,11 @@ def test_byte_order_mark_line_ends_and_blank_rows(tmp_path: Path, end: str) -> N
 
 def test_text_is_not_normalised(tmp_path: Path) -> None:
     text = "\ufa12 ｅ\u0301 葛\U000e0100"
-    assert read_text(write(tmp_path / "a.txt", text.encode())).text == text
+    assert read_page(write(tmp_path / "a.txt", text.encode())).text == text
 
 
 def test_an_empty_file_is_a_page_without_lines(tmp_path: Path) -> None:
-    assert read_text(write(tmp_path / "a.txt", b"")).lines == ()
+    assert read_page(write(tmp_path / "a.txt", b"")).lines == ()
 
 
 @pytest.mark.parametrize(
@@ -47,7 +50,7 @@ def test_an_empty_file_is_a_page_without_lines(tmp_path: Path) -> None:
 def test_other_encodings_are_one_sentence(tmp_path: Path, data: bytes) -> None:
     path = write(tmp_path / "a.txt", data)
     with pytest.raises(InputError, match=r"^[^\n]*a\.txt: this is not [^\n]*\.$"):
-        read_text(path)
+        read_page(path)
 
 
 def test_writing_keeps_one_row_a_line(tmp_path: Path) -> None:
@@ -67,7 +70,7 @@ ROWS: dict[tuple[Notes, bool], str] = {
 
 @pytest.mark.parametrize(("notes", "flow"), ROWS)
 def test_notes_and_flow(notes: Notes, flow: bool) -> None:
-    assert render_text(example_page(), notes, flow).decode() == ROWS[notes, flow]
+    assert render_txt(example_page(), PATH, Style(notes, flow)).decode() == ROWS[notes, flow]
 
 
 def of_kinds(*rows: tuple[Kind, str]) -> Page:
@@ -92,16 +95,16 @@ def test_notes_without_text_leave_no_brackets() -> None:
 
 def test_words_of_an_alphabet_are_not_run_together() -> None:
     page = of_kinds(("main", "Tong"), ("main", "Gu"), ("main", "通古"), ("main", "OCR"))
-    assert render_text(page, flow=True).decode() == "Tong Gu通古OCR\n"
+    assert render_txt(page, PATH, Style(flow=True)).decode() == "Tong Gu通古OCR\n"
 
 
 def test_unknown_ways_of_notes_are_one_sentence() -> None:
     with pytest.raises(InputError, match=r"^notes: 'below' is not one of lines, inline, omit[.]$"):
-        render_text(example_page(), "below")  # type: ignore[arg-type]
+        text_rows(example_page(), "below")  # type: ignore[arg-type]
 
 
 @given(pages(xml_text), st.sampled_from(NOTES), st.booleans())
 def test_no_text_is_lost_or_moved(page: Page, notes: Notes, flow: bool) -> None:
     kept = "".join(line.text for line in page.lines if line.kind != "note" or notes != "omit")
     ignored = str.maketrans("", "", "〔〕 \n")
-    assert render_text(page, notes, flow).decode().translate(ignored) == kept.translate(ignored)
+    assert render_txt(page, PATH, Style(notes, flow)).decode().translate(ignored) == kept.translate(ignored)

@@ -12,36 +12,37 @@ from itertools import groupby
 from pathlib import Path
 
 from tongguocr.errors import InputError
-from tongguocr.files import decode_utf8, read_bytes
-from tongguocr.formats.style import NOTES, Notes
+from tongguocr.files import decode_utf8
+from tongguocr.formats.style import NOTES, Notes, Style
 from tongguocr.formats.xml import join_words
 from tongguocr.page import Kind, Line, Page
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
 
 
-def read_text(path: Path) -> Page:
-    """A page without an image: lines l1, l2 ... with zero boxes."""
-    rows = _LINE_END.split(decode_utf8(read_bytes(path), path))
+def parse_txt(data: bytes, path: Path) -> Page:
+    """The page in a text file, without an image: lines l1, l2 ... with zero boxes."""
+    rows = _LINE_END.split(decode_utf8(data, path))
     texts = [row for row in rows if row.strip()]
     lines = tuple(Line(f"l{n}", (0, 0, 0, 0), text) for n, text in enumerate(texts, start=1))
     return Page("", 0, 0, lines)
 
 
-def render_text(page: Page, notes: Notes = "lines", flow: bool = False) -> bytes:
+def render_txt(page: Page, path: Path, style: Style = Style()) -> bytes:
     """The page's text as a file: UTF-8, a line feed after every line, empty lines kept empty.
 
-    With `flow` the lines of one paragraph are joined: all that follow each other and are of one kind, notes
-    in brackets being part of the text around them.
+    Notes are lines of their own unless the style says otherwise. With `flow` the lines of one paragraph are
+    joined: all that follow each other and are of one kind, notes in brackets being part of the text around
+    them.
     """
-    rows = text_rows(page, notes)
-    if flow:
+    rows = text_rows(page, style.notes or "lines")
+    if style.flow:
         runs = (join_words(text for _, text in run) for _, run in groupby(rows, lambda row: row[0]))
         return "".join(f"{text}\n" for text in runs if text).encode()
     return "".join(f"{text}\n" for _, text in rows).encode()
 
 
-def text_rows(page: Page, notes: Notes = "lines") -> list[tuple[Kind, str]]:
+def text_rows(page: Page, notes: Notes) -> list[tuple[Kind, str]]:
     """The rows of the page's text, each with its kind; notes in brackets belong to the main text."""
     if notes not in NOTES:
         raise InputError(f"notes: {notes!r} is not one of {', '.join(NOTES)}.")

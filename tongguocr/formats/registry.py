@@ -1,0 +1,148 @@
+"""The table of formats: what each is called, how its files end, and which functions read and write it.
+
+Whatever needs to know a format (the command line, jobs, the service, evaluation) looks here. A row names its
+functions as "module:function" inside this package; they are imported when they are first used, so that the
+table costs nothing to look at. To add a format: a module with a writer, a row here, a test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from tongguocr.errors import InputError
+from tongguocr.formats.style import Style
+
+if TYPE_CHECKING:
+    from tongguocr.page import Page
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One file format of pages."""
+
+    name: str
+    endings: tuple[str, ...]
+    """Of file names; results have the first."""
+    media_type: str
+    writer: str
+    """`(page, path) -> bytes`; a styled one takes the style behind the path."""
+    styled: bool = False
+    """Whether `Style.notes` and `Style.flow` change the file."""
+    image: Literal["", "pixels", "file"] = ""
+    """What a page must have: pixels; or its image file beside the written one, else pixels."""
+    book: str = ""
+    """`(pages, path) -> None`, for formats whose files can hold several pages."""
+    reader: str = ""
+    """`(data, path) -> Page`, for formats that are read too; with `xml_root`, `(root, path) -> Page`."""
+    xml_root: str = ""
+    """The root element by which XML of this format is known."""
+    boxes: bool = True
+    """Whether lines that are read have their places."""
+    aliases: tuple[str, ...] = ()
+    """Other names, of earlier versions."""
+
+    @property
+    def ending(self) -> str:
+        return self.endings[0]
+
+    def render(self, page: Page, path: Path, style: Style = Style()) -> bytes:
+        """The page as a file's bytes; `path` is named in sentences of refusal, and images lie beside it."""
+        write = _function(self.writer)
+        data: bytes = write(page, path, style) if self.styled else write(page, path)
+        return data
+
+    def parse(self, data: Any, path: Path) -> Page:
+        """The page in a file's bytes, or of XML in its root element."""
+        page: Page = _function(self.reader)(data, path)
+        return page
+
+    def write_book(self, pages: Iterable[Page], path: Path) -> None:
+        """All the pages into one file, whole or not at all."""
+        if not self.book:
+            raise InputError(f"{path}: a file of the format {self.name} holds one page.")
+        _function(self.book)(pages, path)
+
+
+_ROWS = (
+    # Those that are read too come first: of several files with one page, the first of these is taken.
+    Format("json", (".json",), "application/json", "page_json:render_json", reader="page_json:parse_json"),
+    Format(
+        "page",
+        (".page.xml", ".xml"),
+        "application/xml",
+        "page_xml:render_page_xml",
+        reader="page_xml:parse_page_xml",
+        xml_root="PcGts",
+    ),
+    Format(
+        "alto",
+        (".alto.xml", ".alto"),
+        "application/xml",
+        "alto_write:render_alto",
+        reader="alto:parse_alto",
+        xml_root="alto",
+    ),
+    Format(
+        "txt",
+        (".txt",),
+        "text/plain",
+        "txt:render_txt",
+        styled=True,
+        reader="txt:parse_txt",
+        boxes=False,
+        aliases=("text",),
+    ),
+    Format("md", (".md",), "text/markdown", "markdown:render_markdown", styled=True, aliases=("markdown",)),
+    Format("hocr", (".hocr", ".html"), "text/html", "hocr:render_hocr"),
+    Format("tei", (".tei.xml", ".tei"), "application/xml", "tei:render_tei", book="tei:write_tei_book"),
+    Format(
+        "pdf",
+        (".pdf",),
+        "application/pdf",
+        "searchable_pdf:render_searchable_pdf",
+        image="file",
+        book="searchable_pdf:write_searchable_pdf",
+    ),
+    Format(
+        "csv", (".csv",), "text/csv", "doubts:render_doubts", book="doubts:write_doubts", aliases=("doubts",)
+    ),
+    Format("overlay", (".overlay.png",), "image/png", "overlay:render_overlay", image="pixels"),
+)
+FORMATS: dict[str, Format] = {row.name: row for row in _ROWS}
+"""All formats by name."""
+ENDINGS: dict[str, Format] = {ending: row for row in _ROWS for ending in row.endings}
+"""All endings of file names; the longest that fits a name counts: `.alto.xml` is also `.xml`."""
+READ_ENDINGS = tuple(ending for ending, row in ENDINGS.items() if row.reader)
+"""The endings of files that hold pages, in the order in which they are preferred."""
+LINE_ENDINGS = tuple(ending for ending, row in ENDINGS.items() if row.reader and row.boxes)
+"""Those of files that also tell where lines stand."""
+
+
+def find_format(name: str) -> Format:
+    """The format of this name, or of this alias."""
+    for row in _ROWS:
+        if name == row.name or name in row.aliases:
+            return row
+    raise InputError(f"There is no format {name[:40]!r}; take one of {', '.join(FORMATS)}.")
+
+
+def ending_of(path: Path) -> str:
+    """The longest ending of a format that the file's name has; empty where it has none."""
+    name = path.name.lower()
+    return max((ending for ending in ENDINGS if name.endswith(ending)), key=len, default="")
+
+
+def page_stem(path: Path) -> str:
+    """The file's name without its ending: `p1` for `p1.alto.xml`."""
+    ending = ending_of(path)
+    return path.name[: -len(ending)] if ending else path.stem
+
+
+def _function(name: str) -> Callable[..., Any]:
+    module, _, function = name.partition(":")
+    found: Callable[..., Any] = getattr(import_module(f"{__package__}.{module}"), function)
+    return found
