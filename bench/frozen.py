@@ -22,7 +22,8 @@ from rich.table import Table
 from bench.machine import machine
 from bench.pages import load_folder
 from tongguocr.alignment import DELETION, INSERTION, MATCH, SUBSTITUTION, align
-from tongguocr.engines import ENGINES, SHIPPED, BlockInput, Engine, open_engine
+from tongguocr.engines import ENGINES, open_engine
+from tongguocr.engines.base import BlockInput, Engine
 from tongguocr.engines.guard import Guarded
 from tongguocr.engines.prepare import Prepared
 from tongguocr.engines.tongguocr import FIRST_BREAK, FIRST_BYTE, OnnxEngine, Sight, Written
@@ -30,7 +31,8 @@ from tongguocr.errors import InputError
 from tongguocr.files import decode_utf8, read_bytes
 from tongguocr.geometry import centre
 from tongguocr.page import Char, Page
-from tongguocr.reader import read_lines
+from tongguocr.reader import Reader
+from tongguocr.weights import SHIPPED
 
 COMMON = 6000
 """Characters of a higher rank are rare."""
@@ -79,7 +81,7 @@ class Watched(OnnxEngine):
 
 def count_page(page: Page, engine: Engine, rare: frozenset[str] | None, tally: Tally) -> None:
     start = time.perf_counter()
-    result = read_lines(page, engine)
+    result = Reader(engine).read(page)
     seconds = time.perf_counter() - start
     found, wanted = (plain("".join(line.text for line in p.lines)) for p in (result, page))
     steps = align(wanted, found)
@@ -150,7 +152,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("folder", type=Path, metavar="FOLDER")
     parser.add_argument("--counts", type=Path, metavar="COUNTS.tsv", help="to know which characters are rare")
     parser.add_argument("--engine", action="append", choices=ENGINES, help="default: ours and rapidocr")
-    parser.add_argument("--weights", type=Path, default=SHIPPED, metavar="DIR")
+    parser.add_argument("--weights", type=Path, metavar="DIR")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--worst", type=int, default=0, metavar="N", help="name the pages read worst")
     chosen = parser.parse_args(arguments)
@@ -162,8 +164,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     table = Table(title=f"{len(pages)} pages, percent; {machine()}")
     for name in ("engine", "AR", "CR", "rare", "transitions", "centres", "longest", "s/page"):
         table.add_column(name, justify="left" if name == "engine" else "right")
-    for name in chosen.engine or ENGINES[:2]:
-        ours = Watched(chosen.weights, chosen.threads) if name == "tongguocr" else None
+    for name in chosen.engine or ("tongguocr", "rapidocr"):
+        ours = Watched(chosen.weights or SHIPPED, chosen.threads) if name == "tongguocr" else None
         engine = Guarded(ours) if ours else open_engine(name, chosen.weights)
         tally = Tally()
         for page in pages:

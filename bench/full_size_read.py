@@ -19,7 +19,7 @@ from bench.machine import machine
 from bench.pages import load_folder
 from tongguocr.alignment import DELETION, INSERTION, MATCH, SUBSTITUTION, align
 from tongguocr.blocks import cut_blocks
-from tongguocr.engines import fill_page, make_inputs
+from tongguocr.engines.base import fill_page, make_inputs
 from tongguocr.engines.glm.engine import HfEngine, HfReading
 from tongguocr.engines.guard import Guarded
 from tongguocr.errors import InputError

@@ -18,11 +18,12 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.machine import machine
-from tongguocr.engines import ENGINES, SHIPPED, Engine, open_engine
+from tongguocr.engines import ENGINES, open_engine
+from tongguocr.engines.base import Engine
 from tongguocr.errors import InputError
 from tongguocr.evaluate.protocols import PROTOCOLS, score_lines
 from tongguocr.page import Line, Page
-from tongguocr.reader import read_lines
+from tongguocr.reader import Reader
 from tongguocr.training.synth.real_ink import is_history, read_images, split
 
 
@@ -34,7 +35,8 @@ def to_page(name: str, pixels: np.ndarray) -> Page:
 def row(name: str, engine: Engine, lines: Sequence[tuple[str, str, np.ndarray]]) -> list[str]:
     """One engine's figures."""
     start = time.perf_counter()
-    found = [read_lines(to_page(image, pixels), engine).text.replace("\n", "") for image, _, pixels in lines]
+    reader = Reader(engine)
+    found = [reader.read(to_page(image, pixels)).text.replace("\n", "") for image, _, pixels in lines]
     seconds = time.perf_counter() - start
     wanted = [text for _, text, _ in lines]
     plain, folded = (score_lines(found, wanted, PROTOCOLS["strict"], folded=f) for f in (False, True))
@@ -47,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("table", type=Path, metavar="LINES.tsv")
     parser.add_argument("--count", type=int, metavar="N", help="only N of them, at random")
     parser.add_argument("--engine", action="append", choices=ENGINES, help="default: ours and rapidocr")
-    parser.add_argument("--weights", type=Path, default=SHIPPED, metavar="DIR")
+    parser.add_argument("--weights", type=Path, metavar="DIR")
     parser.add_argument("--threads", type=int, default=2)
     chosen = parser.parse_args(arguments)
     lines = list(read_images(chosen.table, lambda name: is_history(name) and split(name) == "test"))
@@ -59,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     table = Table(title=f"{len(lines)} held-out lines, percent; {machine()}")
     for name in ("engine", "AR", "AR folded", "CR", "ms/line"):
         table.add_column(name, justify="left" if name == "engine" else "right")
-    for name in chosen.engine or ENGINES[:2]:
+    for name in chosen.engine or ("tongguocr", "rapidocr"):
         table.add_row(*row(name, open_engine(name, chosen.weights, chosen.threads), lines))
     Console(width=100).print(table)
 

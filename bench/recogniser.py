@@ -24,11 +24,12 @@ from rich.table import Table
 
 from bench.machine import machine
 from bench.pages import load_dev, load_folder
-from tongguocr.engines import ENGINES, SHIPPED, Engine, open_engine
+from tongguocr.engines import ENGINES, open_engine
+from tongguocr.engines.base import Engine
 from tongguocr.errors import InputError
 from tongguocr.evaluate.protocols import PROTOCOLS, score_lines
 from tongguocr.page import Page
-from tongguocr.reader import read_lines
+from tongguocr.reader import Reader
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class Score:
 
 def score(page: Page, engine: Engine) -> Score:
     start = time.perf_counter()
-    result = read_lines(page, engine)
+    result = Reader(engine).read(page)
     seconds = time.perf_counter() - start
     found, wanted = ([line.text for line in p.lines] for p in (result, page))
     plain, folded = (score_lines(found, wanted, PROTOCOLS["strict"], folded=f) for f in (False, True))
@@ -98,7 +99,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("folder", type=Path, metavar="FOLDER")
     parser.add_argument("--dev", type=Path, metavar="PAGES.json")
     parser.add_argument("--engine", action="append", choices=ENGINES, help="default: ours and rapidocr")
-    parser.add_argument("--weights", type=Path, default=SHIPPED, metavar="DIR")
+    parser.add_argument("--weights", type=Path, metavar="DIR")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--text", action="store_true", help="print what was read, beside the reference")
     chosen = parser.parse_args(arguments)
@@ -107,14 +108,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if not pages:
         raise InputError(f"{chosen.folder}: there are no pages here.")
     results: dict[str, list[Score]] = {}
-    for name in chosen.engine or ENGINES[:2]:
+    for name in chosen.engine or ("tongguocr", "rapidocr"):
         start = time.perf_counter()
         engine = open_engine(name, chosen.weights, chosen.threads)
         console.print(f"{name}: loaded in {time.perf_counter() - start:.2f} s")
-        read_lines(pages[0], engine)
+        Reader(engine).read(pages[0])
         results[name] = [score(page, engine) for page in pages]
         for page in pages if chosen.text else ():
-            for line, wanted in zip(read_lines(page, engine).lines, page.lines, strict=False):
+            for line, wanted in zip(Reader(engine).read(page).lines, page.lines, strict=False):
                 console.print(f"{page.image} {line.id} {wanted.text}\n    {line.text}", highlight=False)
     console.print(tabulate(results))
 

@@ -15,10 +15,10 @@ from PIL import Image
 from recognise_pages import make_page
 
 import tongguocr
-from tongguocr.engines import BlockInput, BlockReading, LineReading
+from tongguocr.engines.base import BlockInput, BlockReading, LineReading
 from tongguocr.errors import InputError
 from tongguocr.formats import write_page
-from tongguocr.page import Char
+from tongguocr.page import Char, Line, Pixels
 
 
 class Counting:
@@ -36,6 +36,15 @@ class Counting:
                 lines.append(LineReading((Char(str(self.count), (0, 0, 1, 1), 1.0),), "read"))
             readings.append(BlockReading(tuple(lines)))
         return readings
+
+
+class Blind:
+    """A detector that finds nothing."""
+
+    tells_kinds = True
+
+    def detect(self, pixels: Pixels) -> tuple[Line, ...]:
+        return ()
 
 
 def save(folder: Path) -> tuple[Path, Path]:
@@ -72,7 +81,7 @@ def test_a_missing_image_gets_one_sentence(tmp_path: Path) -> None:
 def test_all_pages_of_a_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("a", "b", "c"):
         Image.fromarray(np.full((40, 40), 200, np.uint8)).save(tmp_path / f"{name}.png")
-    monkeypatch.setattr("tongguocr.api._open_finder", lambda *_: lambda page: replace(page, lines=()))
+    monkeypatch.setattr("tongguocr.api._open_detector", lambda name: Blind())
     pages = list(tongguocr.read_all(tmp_path, "2-", engine=Counting()))
     assert [page.image for page in pages] == ["b.png", "c.png"]
 

@@ -14,22 +14,20 @@ from PIL import Image
 
 from tongguocr import cli
 from tongguocr.blocks import cut_blocks
-from tongguocr.engines import BlockInput, BlockReading, LineReading
+from tongguocr.engines.base import BlockInput, BlockReading, Engine, LineReading
 from tongguocr.errors import InputError
 from tongguocr.formats import LINE_ENDINGS, read_page, write_page
-from tongguocr.page import Char, Line, Page
+from tongguocr.page import Char, Line, Page, Pixels
 from tongguocr.reader import (
     DEFAULT_ENGINE,
+    Reader,
     Setup,
     lines_file,
-    open_engines,
     open_reader,
-    read_lines,
-    read_page_image,
 )
 
 
-class Seeing:
+class Seeing(Engine):
     """Reads each line as the shade of grey at its middle; knows nothing but pixels and boxes."""
 
     def read(self, blocks: Sequence[BlockInput]) -> list[BlockReading]:
@@ -56,7 +54,7 @@ def shaded_page(count: int = 24) -> Page:
 def test_every_line_gets_the_text_of_its_own_place() -> None:
     page = shaded_page()
     assert len(cut_blocks(page)) > 1
-    result = read_lines(page, Seeing())
+    result = Reader(Seeing()).read(page)
     assert [line.id for line in result.lines] == [line.id for line in page.lines]
     assert [ord(line.text) - 0x4E00 for line in result.lines] == [5 * k for k in range(24)]
     assert all(line.confidence == 0.5 and line.chars[0].box == line.box for line in result.lines)
@@ -64,7 +62,7 @@ def test_every_line_gets_the_text_of_its_own_place() -> None:
 
 def test_a_page_without_lines() -> None:
     page = Page("", 50, 50, (), np.zeros((50, 50), np.uint8))
-    assert read_lines(page, Seeing()).text == ""
+    assert Reader(Seeing()).read(page).text == ""
 
 
 @pytest.fixture
@@ -79,10 +77,8 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
 def test_the_command_writes_what_was_read(
     files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import tongguocr.engines
-
     image, lines = files
-    monkeypatch.setattr(tongguocr.engines, "open_engine", lambda *_: Seeing())
+    monkeypatch.setattr("tongguocr.reader.open_engine", lambda *_: Seeing())
     assert cli.main(["read", str(image), "--lines", str(lines)]) == 0
     assert capsys.readouterr().out.splitlines()[1] == chr(0x4E05)
     assert cli.main(["read", str(image), "--lines", str(lines), "--flow"]) == 0
@@ -92,18 +88,51 @@ def test_the_command_writes_what_was_read(
         assert read_page(image.parent / name).lines[2].text == chr(0x4E0A)
 
 
+class Known:
+    """A detector that finds the lines of a page that it was told, in no order."""
+
+    tells_kinds = True
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+
+    def detect(self, pixels: Pixels) -> tuple[Line, ...]:
+        return self.page.lines[::-1]
+
+
 def test_the_whole_way_from_pixels() -> None:
     page = shaded_page()
-    found = read_page_image(replace(page, lines=()), lambda bare: replace(bare, lines=page.lines), Seeing())
-    assert found == read_lines(page, Seeing()), (
+    numbered = replace(page, lines=tuple(replace(x, id=f"l{k}") for k, x in enumerate(page.lines, start=1)))
+    found = Reader(Seeing(), Known(page)).read(replace(page, lines=()))
+    assert found == Reader(Seeing()).read(numbered), (
         "given lines are read as found ones are; their text is not seen"
     )
 
 
-def test_a_folder_of_lines(files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    import tongguocr.engines
+def test_lines_that_a_page_has_are_not_looked_for() -> None:
+    page = shaded_page()
+    other = replace(page, lines=page.lines[:3])
+    assert [line.id for line in Reader(Seeing(), Known(page)).read(other).lines] == ["l0", "l1", "l2"]
+    assert len(Reader(Seeing(), Known(page)).read(replace(page, lines=())).lines) == 24
 
-    monkeypatch.setattr(tongguocr.engines, "open_engine", lambda *_: Seeing())
+
+def test_without_an_engine_lines_are_found_and_not_read() -> None:
+    page = shaded_page()
+    found = Reader(None, Known(page)).read(replace(page, lines=()))
+    assert [line.box for line in found.lines] == [line.box for line in page.lines]
+
+
+def test_reading_stops_where_it_should() -> None:
+    def stop() -> None:
+        raise InputError("enough")
+
+    engine = Seeing()
+    with pytest.raises(InputError, match="enough"):
+        Reader(engine, check=stop).read(shaded_page())
+
+
+def test_a_folder_of_lines(files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tongguocr.reader.open_engine", lambda *_: Seeing())
     page, folder = shaded_page(), files[1].parent
     read = open_reader(Setup(lines=folder))
     assert read(replace(page, lines=()), "lines").lines[2].text == chr(0x4E0A)
@@ -115,20 +144,18 @@ def test_a_folder_of_lines(files: tuple[Path, Path], monkeypatch: pytest.MonkeyP
 
 
 def test_two_engines(monkeypatch: pytest.MonkeyPatch) -> None:
-    import tongguocr.engines
-
     opened: list[str] = []
 
     def open_engine(name: str, *rest: object) -> Seeing:
         opened.append(name)
         return Seeing()
 
-    monkeypatch.setattr(tongguocr.engines, "open_engine", open_engine)
-    both = read_lines(shaded_page(), open_engines(Setup(second="rapidocr")))
+    monkeypatch.setattr("tongguocr.reader.open_engine", open_engine)
+    both = open_reader(Setup(second="rapidocr", detector=None)).read(shaded_page())
     assert opened == [DEFAULT_ENGINE, "rapidocr"]
     assert all(line.chars[0].confidence > 0.5 for line in both.lines), "they agree"
     with pytest.raises(InputError, match="second"):
-        open_engines(Setup(second=DEFAULT_ENGINE))
+        open_reader(Setup(second=DEFAULT_ENGINE))
 
 
 def test_mistakes_give_one_sentence(files: tuple[Path, Path]) -> None:
@@ -141,6 +168,7 @@ def test_mistakes_give_one_sentence(files: tuple[Path, Path]) -> None:
         ((image, "--lines", image.parent / "none.json"), "none.json"),
         ((image, "--lines", lines, "--engine", "magic"), "magic"),
         ((image, "--lines", lines, *weights), "manifest.json"),
+        ((image, "--lines", lines, "--engine", "hf"), "The engine hf needs --model"),
     ):
         command = [sys.executable, "-m", "tongguocr.cli", "read", *map(str, arguments)]
         result = subprocess.run(command, capture_output=True, text=True, encoding="utf-8")

@@ -11,14 +11,15 @@ is read, so that `import tongguocr` stays quick.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tongguocr.engines import Engine
+    from tongguocr.engines.base import Engine
     from tongguocr.layout import WritingMode
+    from tongguocr.layout.detect import LineDetector
     from tongguocr.page import Page, Pixels
 
 
@@ -36,14 +37,16 @@ def read(
     and `direction` may say how they follow each other.
     """
     from tongguocr.page import Page
-    from tongguocr.reader import line_finder, read_lines
+    from tongguocr.reader import Reader, open_lines
 
     page = image if isinstance(image, Page) else _load(image)
-    if lines:
-        page = line_finder(Path(lines))(page)
-    elif not page.lines:
-        page = _open_finder(detector, direction)(page)
-    return read_lines(page, _open_engine(engine) if isinstance(engine, str) else engine)
+    reader = Reader(
+        engine=_open_engine(engine) if isinstance(engine, str) else engine,
+        detector=None if lines or page.lines else _open_detector(detector),
+        direction=direction,
+        given=open_lines(Path(lines)) if lines else None,
+    )
+    return reader.read(page, Path(page.image).stem)
 
 
 def read_all(
@@ -55,11 +58,12 @@ def read_all(
     engine: str | Engine = "tongguocr",
 ) -> Iterator[Page]:
     """Read the pages of an image, folder, PDF or IIIF manifest one after the other; `pages` as in "1-3,7"."""
-    from tongguocr.batch import load_page
+    from tongguocr.page import bare_page
     from tongguocr.sources import open_source
 
     for page in open_source(str(source), pages):
-        yield read(load_page(page), detector=detector, direction=direction, engine=engine)
+        loaded = bare_page(Path(page.file).name, page.load())
+        yield read(loaded, detector=detector, direction=direction, engine=engine)
 
 
 def _load(image: str | Path | Pixels) -> Page:
@@ -72,10 +76,10 @@ def _load(image: str | Path | Pixels) -> Page:
 
 
 @lru_cache(maxsize=4)
-def _open_finder(detector: str, direction: WritingMode | None) -> Callable[[Page], Page]:
-    from tongguocr.reader import line_finder
+def _open_detector(name: str) -> LineDetector:
+    from tongguocr.layout.detect import open_detector
 
-    return line_finder(None, detector, direction)
+    return open_detector(name)
 
 
 @lru_cache(maxsize=4)

@@ -1,7 +1,8 @@
 """The paper's inference procedure (3.1, 3.2), the whole way: page -> lines -> blocks -> crops -> text.
 
-In: a page with its pixels. Out: the same page with lines in reading order, and in them text, confidence and
-characters. Lines are found by a detector, or they are given.
+In: a `Setup`, which says what pages are read with, and pages with pixels. Out: the same pages with lines in
+reading order, and in them text, confidence and characters. This is the only place where detector, blocks,
+crops and engine are put together: commands, jobs, the service and the comparison all read with a `Reader`.
 """
 
 from __future__ import annotations
@@ -9,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeAlias
 
-from tongguocr.blocks import BlockSettings, cut_blocks
-from tongguocr.crops import CropSettings
-from tongguocr.engines import SHIPPED, Engine, fill_page, make_inputs
+from tongguocr.blocks import cut_blocks
+from tongguocr.engines import open_engine
+from tongguocr.engines.base import Engine, fill_page, make_inputs
 from tongguocr.errors import InputError
 from tongguocr.formats import LINE_ENDINGS, read_page
 from tongguocr.layout import WritingMode
+from tongguocr.layout.detect import LineDetector, find_lines, open_detector
 from tongguocr.page import Page
 
 DEFAULT_ENGINE = "tongguocr"
@@ -24,113 +27,115 @@ DEFAULT_ENGINE = "tongguocr"
 DEFAULT_DETECTOR = "tongguocr"
 """Likewise, and `python -m bench.layout` tells."""
 
+GivenLines: TypeAlias = Callable[[Page, str], Page]
+"""Puts known lines on a page, which is told by its name."""
+
 
 @dataclass(frozen=True, slots=True)
 class Setup:
     """What pages are read with: all that another process needs to know to open it."""
 
-    engine: str = DEFAULT_ENGINE
-    weights: Path = SHIPPED
+    engine: str | None = DEFAULT_ENGINE
+    """None: lines are found, and not read."""
+    weights: Path | None = None
+    """Of the engine; without it, those of the package."""
     second: str | None = None
     """Another engine, whose opinion is heard on every line."""
     url: str | None = None
     model: str | None = None
-    """Where the engine server finds its server, and which of its models."""
+    """Where the engine server finds its server, and which of its models; for hf, a folder or hub name."""
     lines: Path | None = None
     """A file with the lines of one page, or a folder with one such file a page."""
-    detector: str = DEFAULT_DETECTOR
+    detector: str | None = DEFAULT_DETECTOR
+    """What finds lines where none are given; None: a page has the lines that it has."""
     detector_weights: Path | None = None
     direction: WritingMode | None = None
     threads: int = 0
     """Of each model; 0 means one a core."""
 
 
-def read_page_image(
-    page: Page,
-    find: Callable[[Page], Page],
-    engine: Engine,
-    blocks: BlockSettings = BlockSettings(),
-    crops: CropSettings = CropSettings(),
-) -> Page:
-    """The page with everything that is written on it, in the order in which it is read."""
-    # 3.1, layout: lines, their kinds and their order. Text that given lines have is neither seen nor kept.
-    found = _without_text(find(page))
-    # 3.1.1 and 3.1.2, blocks: of all ways to cut the lines into runs, the one with the least penalty.
-    cut = cut_blocks(found, blocks)
-    # 3.1.3, crops: every block on a square canvas, what is not its own masked.
-    inputs = make_inputs(found, cut, crops)
-    # 3.2, recognition: the characters of a block, with transitions from line to line.
-    readings = engine.read(inputs)
-    # Block after block back into the lines, in reading order.
-    return fill_page(found, cut, readings)
+@dataclass(frozen=True)
+class Reader:
+    """Detector and engine, opened once, for page after page."""
+
+    engine: Engine | None
+    detector: LineDetector | None = None
+    direction: WritingMode | None = None
+    """How lines follow each other; without it, this is seen on the page."""
+    given: GivenLines | None = None
+    """Lines from files, which come before all others."""
+    check: Callable[[], None] = lambda: None
+    """Called between finding lines and reading them; raises where reading should stop."""
+
+    def read(self, page: Page, name: str = "") -> Page:
+        """The page with everything that is written on it, in the order in which it is read.
+
+        Lines are those given for a page of this name, or those that the page has already, or found.
+        """
+        found = self.find_lines(page, name)
+        return found if self.engine is None else self.read_lines(found)
+
+    __call__ = read
+    """A reader is what jobs want: a function of a page and its name."""
+
+    def find_lines(self, page: Page, name: str = "", direction: WritingMode | None = None) -> Page:
+        """The page with its lines, their kinds and their order (3.1)."""
+        if self.given is not None:
+            return self.given(page, name)
+        if page.lines or self.detector is None:
+            return page
+        return find_lines(page, self.detector, direction or self.direction)
+
+    def read_lines(self, page: Page) -> Page:
+        """The page with the text of the lines that it has; text that they had is neither seen nor kept."""
+        if self.engine is None:
+            raise ValueError("this reader has no engine")
+        self.check()
+        bare = _without_text(page)
+        # 3.1.1 and 3.1.2, blocks: of all ways to cut the lines into runs, the one with the least penalty.
+        blocks = cut_blocks(bare)
+        # 3.1.3, crops: every block on a square canvas, what is not its own masked.
+        inputs = make_inputs(bare, blocks)
+        # 3.2, recognition: the characters of a block, with transitions from line to line.
+        readings = self.engine.read(inputs)
+        # Block after block back into the lines, in reading order.
+        return fill_page(bare, blocks, readings)
 
 
-def read_lines(
-    page: Page,
-    engine: Engine,
-    blocks: BlockSettings = BlockSettings(),
-    crops: CropSettings = CropSettings(),
-) -> Page:
-    """Read every line of a page that has them; text that the lines had before is not looked at."""
-    return read_page_image(page, lambda known: known, engine, blocks, crops)
+def open_reader(setup: Setup, check: Callable[[], None] = lambda: None) -> Reader:
+    """Open what is asked for, once: lines that are given, the detector where none are, the engine."""
+    given = open_lines(setup.lines) if setup.lines is not None else None
+    detector = None
+    if given is None and setup.detector is not None:
+        detector = open_detector(setup.detector, setup.detector_weights, setup.threads)
+    return Reader(_open_engines(setup), detector, setup.direction, given, check)
 
 
-def open_reader(setup: Setup) -> Callable[[Page, str], Page]:
-    """Load the models once: what comes back reads page after page, each with its name."""
-    find, engine = open_finder(setup), open_engines(setup)
-    return lambda page, name: read_page_image(page, lambda bare: find(bare, name), engine)
-
-
-def open_finder(setup: Setup) -> Callable[[Page, str], Page]:
-    """What gives pages, each with its name, their lines."""
-    if (folder := setup.lines) is not None and folder.is_dir():
-        return lambda page, name: line_finder(lines_file(folder, name))(page)
-    find = line_finder(setup.lines, setup.detector, setup.direction, setup.detector_weights, setup.threads)
-    return lambda page, name: find(page)
-
-
-def open_engines(setup: Setup) -> Engine:
+def _open_engines(setup: Setup) -> Engine | None:
     """The engine, or two of them behind one face."""
-    first = _open(setup.engine, setup)
-    if setup.second is None:
-        return first
+    if setup.engine is None:
+        return None
     if setup.second == setup.engine:
         raise InputError(f"--second {setup.second}: a second opinion must be another engine's.")
+    options = (setup.weights, setup.threads, setup.url, setup.model)
+    first = open_engine(setup.engine, *options)
+    if setup.second is None:
+        return first
     from tongguocr.engines.second_opinion import second_opinion
 
-    return second_opinion(first, _open(setup.second, setup))
+    return second_opinion(first, open_engine(setup.second, *options))
 
 
-def _open(engine: str, setup: Setup) -> Engine:
-    from tongguocr.engines import open_engine
+def open_lines(path: Path) -> GivenLines:
+    """The lines in a file, for one page, or in a folder with a file for each page."""
+    if path.is_dir():
+        return lambda page, name: _lines_from(lines_file(path, name), page)
+    known = read_page(path)
+    return lambda page, name: take_lines(page, known, path)
 
-    return open_engine(engine, setup.weights, setup.threads, setup.url, setup.model)
 
-
-def line_finder(
-    given: Path | None = None,
-    detector: str = DEFAULT_DETECTOR,
-    direction: WritingMode | None = None,
-    weights: Path | None = None,
-    threads: int = 0,
-) -> Callable[[Page], Page]:
-    """What gives a page its lines: a file that has them for this very page, or a detector by its name."""
-    if given is None:
-        from tongguocr.layout.detect import find_lines, open_detector
-
-        opened = open_detector(detector, weights, threads)
-        return lambda page: find_lines(page, opened, direction)
-    known = read_page(given)
-
-    def take(page: Page) -> Page:
-        if (known.width, known.height) not in ((0, 0), (page.width, page.height)):
-            raise InputError(
-                f"{given}: its lines are for an image of {known.width} x {known.height} pixels,"
-                f" and {page.image} has {page.width} x {page.height}."
-            )
-        return replace(page, lines=known.lines)
-
-    return take
+def _lines_from(path: Path, page: Page) -> Page:
+    return take_lines(page, read_page(path), path)
 
 
 def lines_file(folder: Path, name: str) -> Path:
@@ -140,6 +145,16 @@ def lines_file(folder: Path, name: str) -> Path:
     if found is None:
         raise InputError(f"{folder}: there are no lines for the page {name} ({name}.json, {name}.xml …).")
     return found
+
+
+def take_lines(page: Page, known: Page, source: object) -> Page:
+    """The page with the lines of another, which must be as large; `source` is where that one comes from."""
+    if (known.width, known.height) not in ((0, 0), (page.width, page.height)):
+        raise InputError(
+            f"{source}: its lines are for an image of {known.width} x {known.height} pixels,"
+            f" and {page.image} has {page.width} x {page.height}."
+        )
+    return replace(page, lines=known.lines)
 
 
 def _without_text(page: Page) -> Page:

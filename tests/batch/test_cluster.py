@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -35,7 +36,7 @@ from job_readers import (
 from paths import HELPERS
 
 from tongguocr.batch import FAILED, Job, run_job
-from tongguocr.batch.actor import Row, Step, Worker, finder, open_line_reader, reader
+from tongguocr.batch.actor import Row, Step, Worker, finder, reader
 from tongguocr.batch.claims import FOLDER
 from tongguocr.batch.cluster import Cluster, ClusterPool, own_cpus, plan
 from tongguocr.batch.pool import Lost
@@ -45,7 +46,7 @@ from tongguocr.cli import main
 from tongguocr.errors import InputError
 from tongguocr.formats import Style, write_page
 from tongguocr.page import Line, Page
-from tongguocr.reader import Setup, open_finder, open_reader
+from tongguocr.reader import Setup, open_reader
 from tongguocr.sources import SourcePage
 
 needs_ray = pytest.mark.skipif(find_spec("ray") is None or os.name != "posix", reason="needs Ray")
@@ -153,9 +154,10 @@ def test_both_halves_are_the_whole(tmp_path: Path) -> None:
     setup = Setup(lines=tmp_path, threads=1)
     pixels = source.load()
     page = Page("p1.png", 20, 30, pixels=pixels)
-    found = open_finder(setup)(page, "p1")
+    found = open_reader(replace(setup, engine=None))(page, "p1")
     assert [line.id for line in found.lines] == ["l1"]
-    assert open_line_reader(setup)(found, "p1") == open_reader(setup)(page, "p1")
+    second = open_reader(replace(setup, lines=None, detector=None))
+    assert second(found, "p1") == open_reader(setup)(page, "p1")
 
 
 # What the leading process makes of what comes back

@@ -18,7 +18,7 @@ from recognise_pages import make_page
 from tiny_recogniser import write_tiny
 
 from bench.frozen import Tally, count_page, matches, rare_characters
-from tongguocr.engines import BlockInput, BlockReading, LineReading
+from tongguocr.engines.base import BlockInput, BlockReading, LineReading
 from tongguocr.formats import write_page
 from tongguocr.page import Char, Page
 from tongguocr.training.synth.real_ink import split

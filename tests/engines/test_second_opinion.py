@@ -26,7 +26,7 @@ from tongguocr.engines.second_opinion import (
 from tongguocr.formats import read_page
 from tongguocr.formats.doubts import THRESHOLD, render_table
 from tongguocr.page import Char
-from tongguocr.reader import read_lines
+from tongguocr.reader import Reader
 from tongguocr.sources import load_pixels
 from tongguocr.variants import fold
 
@@ -194,7 +194,7 @@ def test_it_is_an_engine_and_its_differences_are_in_the_table_of_doubts() -> Non
     second = FakeEngine(lambda block: read_as(block, {"l1": "天地元黃", "l2": "宇宙洪荒"}))
     engine = second_opinion(first, second)
     assert isinstance(engine, SecondOpinion) and not engine.opinion.takes
-    result = read_lines(page, engine)
+    result = Reader(engine).read(page)
     assert first.asked == second.asked
     rows = list(csv.DictReader(io.StringIO(render_table([result]).decode())))
     assert [(row["character"], row["candidate1"]) for row in rows] == [("玄", "元")]
@@ -214,7 +214,7 @@ def test_both_real_engines_on_the_example_page() -> None:
     wanted, first = [line.text for line in page.lines], open_engine("tongguocr")
     engine = second_opinion(first, open_engine("rapidocr"))
     assert isinstance(engine, SecondOpinion) and engine.opinion.takes
-    alone, both = read_lines(page, first), read_lines(page, engine)
+    alone, both = Reader(first).read(page), Reader(engine).read(page)
     assert [line.id for line in both.lines] == [line.id for line in alone.lines]
 
     def right(result: list[str]) -> int:

@@ -24,7 +24,7 @@ from tongguocr.engines.tesseract import (
 from tongguocr.errors import InputError
 from tongguocr.formats import read_page
 from tongguocr.page import Page
-from tongguocr.reader import read_lines
+from tongguocr.reader import Reader
 from tongguocr.sources import load_pixels
 
 EXAMPLE = EXAMPLES / "page.json"
@@ -187,7 +187,7 @@ def test_the_real_program_on_the_example_page() -> None:
         pytest.skip(str(error))
     page = replace(read_page(EXAMPLE), pixels=load_pixels(EXAMPLE.with_suffix(".jpg")))
     page = replace(page, lines=page.lines[:3])
-    result = read_lines(page, engine)
+    result = Reader(engine).read(page)
     right = sum(
         a == b
         for line, wanted in zip(result.lines, page.lines, strict=True)

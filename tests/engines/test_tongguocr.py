@@ -18,8 +18,8 @@ from PIL import Image
 from recognise_pages import column, inputs_of, make_page
 from tiny_recogniser import CODEC, tiny_model, write_tiny
 
-from tongguocr.engines import fill_page, make_inputs, open_engine
-from tongguocr.engines.base import BlockInput, BlockReading
+from tongguocr.engines import open_engine
+from tongguocr.engines.base import BlockInput, BlockReading, fill_page, make_inputs
 from tongguocr.engines.guard import Limits, Watch, character_cap
 from tongguocr.engines.locate import find_peak
 from tongguocr.engines.prepare import prepare

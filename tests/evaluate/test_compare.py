@@ -16,9 +16,8 @@ from chat_server import Question, Reply, completion, serve
 from PIL import Image
 from recognise_pages import FakeEngine, read_as
 
-from tongguocr.engines import Engine
+from tongguocr.engines.base import Engine
 from tongguocr.errors import InputError, MissingExtraError
-from tongguocr.evaluate import compare as module
 from tongguocr.evaluate.compare import Comparing, Leaf, compare, find_leaves
 from tongguocr.evaluate.compare_table import print_comparison
 from tongguocr.evaluate.text import METRICS
@@ -58,7 +57,7 @@ def toy(name: str, *arguments: object, **named: object) -> Engine:
 
 @pytest.mark.parametrize("suffix", [".json", ".xml", ".alto"])
 def test_given_lines(suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "open_engine", toy)
+    monkeypatch.setattr("tongguocr.reader.open_engine", toy)
     followed: list[tuple[str, list[str]]] = []
 
     def follow(leaves: Sequence[Leaf], name: str) -> Iterator[Leaf]:
@@ -77,7 +76,7 @@ def test_given_lines(suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_an_engine_asked_for_by_name_has_to_be_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "open_engine", toy)
+    monkeypatch.setattr("tongguocr.reader.open_engine", toy)
     folder = make_folder(tmp_path)
     with pytest.raises(MissingExtraError, match="Tesseract"):
         compare(folder, Comparing(("tongguocr", "tesseract"), given_lines=True))
@@ -91,7 +90,7 @@ def test_no_engine_at_all_is_an_error(tmp_path: Path, monkeypatch: pytest.Monkey
     def nothing(name: str, *arguments: object, **named: object) -> Engine:
         raise InputError(f"{name} is gone.")
 
-    monkeypatch.setattr(module, "open_engine", nothing)
+    monkeypatch.setattr("tongguocr.reader.open_engine", nothing)
     with pytest.raises(InputError, match=r"no engine to compare: tongguocr is gone\. rapidocr is gone"):
         compare(make_folder(tmp_path), Comparing(given_lines=True))
 
@@ -99,7 +98,7 @@ def test_no_engine_at_all_is_an_error(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_folded_and_strict_in_one_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(module, "open_engine", toy)
+    monkeypatch.setattr("tongguocr.reader.open_engine", toy)
     comparing = Comparing(given_lines=True, protocol="strict", fold_variants=True)
     print_comparison(compare(make_folder(tmp_path), comparing))
     shown = capsys.readouterr().out
@@ -136,7 +135,7 @@ def test_folders_that_cannot_be_compared(tmp_path: Path) -> None:
 
 
 def test_lines_that_cannot_be_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "open_engine", toy)
+    monkeypatch.setattr("tongguocr.reader.open_engine", toy)
     with pytest.raises(InputError, match=r"p1\.txt: this reference does not say where its lines are"):
         compare(make_folder(tmp_path / "a", ".txt"), Comparing(given_lines=True))
     folder = make_folder(tmp_path / "b")
@@ -196,7 +195,7 @@ def test_end_to_end_everyone_in_their_own_way(tmp_path: Path, monkeypatch: pytes
         assert name == "tongguocr", "a peer reads whole pages"
         return toy(name)
 
-    monkeypatch.setattr(module, "open_engine", ours)
+    monkeypatch.setattr("tongguocr.reader.open_engine", ours)
     monkeypatch.setattr("tongguocr.engines.rapidocr.open_rapidocr", lambda *a, **b: RapidOCR())
     monkeypatch.setattr("tongguocr.layout.rapidocr.open_rapidocr", lambda *a, **b: RapidOCR())
     monkeypatch.setenv("PATH", str(tmp_path))

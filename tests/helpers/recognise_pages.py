@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tongguocr.engines.base import BlockInput, BlockReading, LineReading, make_inputs
+from tongguocr.engines.base import BlockInput, BlockReading, Engine, LineReading, make_inputs
 from tongguocr.geometry import Box, union
 from tongguocr.page import Block, Char, Line, Page
 
@@ -50,7 +50,7 @@ def spread(text: str, box: Box) -> tuple[Char, ...]:
     return tuple(char_at(char, x, box[1] + step * (k + 0.5)) for k, char in enumerate(text))
 
 
-class FakeEngine:
+class FakeEngine(Engine):
     """Answers with what a function makes of each block, and remembers what it was asked."""
 
     def __init__(self, answer: Callable[[BlockInput], BlockReading]) -> None:

@@ -19,9 +19,10 @@ import uvicorn
 from PIL import Image
 from recognise_pages import FakeEngine, make_page, read_as
 
-from tongguocr.engines import BlockInput, BlockReading
+from tongguocr.engines.base import BlockInput, BlockReading
 from tongguocr.engines.chat import encode_picture
-from tongguocr.page import Page, Pixels
+from tongguocr.page import Line, Pixels
+from tongguocr.reader import Reader
 from tongguocr.serve.app import make_app
 from tongguocr.serve.models import Models
 from tongguocr.serve.run import open_socket
@@ -65,11 +66,16 @@ def write_speaking_model(folder: Path) -> Path:
 def fake_models(answer: Callable[[BlockInput], BlockReading] | None = None, found: bool = False) -> Models:
     """Every line says the text of its id; if `found`, lines are those of the page that was drawn."""
     engine = FakeEngine(answer or (lambda block: read_as(block, TEXTS)))
+    return Models("fake", Reader(engine, FakeDetector() if found else None))
 
-    def find(page: Page, direction: Any) -> Page:
-        return Page(page.image, page.width, page.height, make_page(3).lines, page.pixels)
 
-    return Models("fake", engine, find if found else None)
+class FakeDetector:
+    """Finds the lines of the page that was drawn."""
+
+    tells_kinds = True
+
+    def detect(self, pixels: Pixels) -> tuple[Line, ...]:
+        return make_page(3).lines
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from PIL import Image
 from recognise_pages import make_page, read_as
 from serve_models import TEXTS, ask, complaint, fake_models, form, in_thread, png, question
 
-from tongguocr.engines import BlockInput, BlockReading
+from tongguocr.engines.base import BlockInput, BlockReading
 from tongguocr.formats import FORMATS
 from tongguocr.formats.page_json import parse_json, render_json
 from tongguocr.page import Pixels

@@ -14,12 +14,13 @@ import torch
 from recognise_pages import inputs_of, make_page
 from serve_models import SPOKEN, as_process, ask, form, png, question, write_speaking_model
 
-from tongguocr.engines import BlockInput, Engine, open_engine
+from tongguocr.engines import open_engine
+from tongguocr.engines.base import BlockInput, Engine
 from tongguocr.engines.glm.engine import HfEngine
 from tongguocr.engines.glm.generate import Written
 from tongguocr.engines.glm.image_settings import Manner
 from tongguocr.formats.page_json import render_json
-from tongguocr.reader import read_lines
+from tongguocr.reader import Reader
 from tongguocr.serve.answers import reply_of_model, whole_block
 from tongguocr.serve.models import open_models
 from tongguocr.serve.turns import StatusError
@@ -61,7 +62,7 @@ def test_the_served_model_reads_as_it_does_here(url: str, folder: Path) -> None:
             assert here_line.status == there_line.status
             assert there_line.confidence == pytest.approx(here_line.confidence, abs=1e-3)
     page = make_page(4, size=20, seed=5)
-    assert read_lines(page, there).text == read_lines(page, here).text
+    assert Reader(there).read(page).text == Reader(here).read(page).text
 
 
 def test_the_raw_answer_has_transitions_and_probabilities(url: str) -> None:
@@ -94,7 +95,7 @@ def test_pages_are_read_too(url: str, folder: Path) -> None:
     ]
     status, data = ask(f"{url}/v1/read", *form(parts))
     assert status == 200
-    assert data.decode().split() == read_lines(page, open_engine("hf", model=str(folder))).text.split()
+    assert data.decode().split() == Reader(open_engine("hf", model=str(folder))).read(page).text.split()
 
 
 def test_a_picture_is_shown_as_a_crop_is(scribe: HfEngine) -> None:
@@ -151,7 +152,7 @@ def test_a_model_at_work_can_be_stopped(folder: Path) -> None:
             raise StatusError(504, "Enough.")
 
     models = open_models("hf", str(folder), threads=1, check=check)
-    assert models.name == "toy" and models.scribe is not None
+    assert models.name == "toy" and models.full_model is not None
     block = blocks()[3]
     with pytest.raises(StatusError, match="Enough"):
         models.reply(block.crop.pixels, 50, 0)

@@ -12,18 +12,19 @@ from serve_models import TEXTS, fake_models
 
 from tongguocr.errors import InputError
 from tongguocr.page import Char, Line, Page
+from tongguocr.reader import Reader, take_lines
 from tongguocr.serve.answers import reply_of_page, spell, whole_block, without_border
-from tongguocr.serve.models import Models, open_models, take_lines
+from tongguocr.serve.models import Models, open_models
 from tongguocr.sources import load_pixels
 from tongguocr.tokens.codec import DecodedChar, DecodedLine
 
 
 def test_lines_must_be_those_of_the_page() -> None:
     page = replace(make_page(3), lines=())
-    assert take_lines(page, make_page(3)).lines == make_page(3).lines
-    assert take_lines(page, replace(make_page(3), width=0, height=0)).lines == make_page(3).lines
+    assert take_lines(page, make_page(3), "page.png").lines == make_page(3).lines
+    assert take_lines(page, replace(make_page(3), width=0, height=0), "page.png").lines == make_page(3).lines
     with pytest.raises(InputError, match=r"page\.png: its lines are for an image of 240 x 280"):
-        take_lines(page, make_page(2))
+        take_lines(page, make_page(2), "page.png")
 
 
 def test_known_lines_come_before_found_ones() -> None:
@@ -44,8 +45,9 @@ def test_without_a_detector_a_picture_is_one_column_or_row() -> None:
 
     pixels = np.full((90, 60), 200, np.uint8)
     pixels[10:80, 20:35] = 0
-    assert Models("fake", FakeEngine(answer)).reply(pixels, 9, 0).text == "天地"
-    assert Models("fake", FakeEngine(answer)).reply(np.ascontiguousarray(pixels.T), 9, 0).text == "天地"
+    models = Models("fake", Reader(FakeEngine(answer)))
+    assert models.reply(pixels, 9, 0).text == "天地"
+    assert models.reply(np.ascontiguousarray(pixels.T), 9, 0).text == "天地"
     assert [(line.box[2] - line.box[0], line.box[3] - line.box[1]) for line in seen] == [(15, 70), (70, 15)]
     assert [line.direction for line in seen] == ["top-to-bottom", "left-to-right"]
 
@@ -89,7 +91,7 @@ def test_lines_are_spelled_with_what_parts_them() -> None:
 
 def test_the_small_engine_reads_a_column() -> None:
     models = open_models(detector="none", threads=1)
-    assert (models.name, models.find, models.scribe) == ("tongguocr", None, None)
+    assert (models.name, models.reader.detector, models.full_model) == ("tongguocr", None, None)
     column = load_pixels(EXAMPLES / "page.jpg")[110:1020, 835:920]
     reply = models.reply(np.ascontiguousarray(column), 99, 0)
     assert reply.text == "大學之道在明明德在親民在止於至善" and reply.tokens[0].sure > 0.5

@@ -14,7 +14,6 @@ from labelled_pages import CODEC, SIZE, draw_page, on_disk, write_pages
 from PIL import Image
 
 from tongguocr.cli import main
-from tongguocr.engines import SHIPPED
 from tongguocr.errors import InputError
 from tongguocr.training.checkpoint import save
 from tongguocr.training.epochs import train_pages
@@ -23,6 +22,7 @@ from tongguocr.training.recogniser.labelled import Labelled, read_pages
 from tongguocr.training.recogniser.model import Recogniser
 from tongguocr.training.recogniser.page_feed import PageFeed, PageMaker
 from tongguocr.training.recogniser.pages import PageRecipe
+from tongguocr.weights import SHIPPED
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

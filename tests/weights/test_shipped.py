@@ -9,12 +9,12 @@ import sys
 import pytest
 from paths import EXAMPLES
 
-from tongguocr.engines import SHIPPED
 from tongguocr.engines.weights import FILES, load_weights
 from tongguocr.evaluate.protocols import PROTOCOLS, score_lines
 from tongguocr.formats import read_page
 from tongguocr.page import Page
 from tongguocr.reader import DEFAULT_ENGINE
+from tongguocr.weights import SHIPPED
 
 
 def run_read(*options: object) -> subprocess.CompletedProcess[str]:

@@ -29,7 +29,6 @@ from tongguocr.batch.run import Outcome, ReadPage, Task, count_characters, do_pa
 from tongguocr.errors import InputError
 from tongguocr.files import make_folder, write_bytes
 from tongguocr.page import Page
-from tongguocr.reader import Setup, open_engines, read_lines
 
 Row: TypeAlias = dict[str, Any]
 """A task on its way through the cluster; with a state, it is settled."""
@@ -38,12 +37,6 @@ Step: TypeAlias = Callable[[], Callable[[Task], Task | Outcome]]
 
 TRIES = 2
 """A page whose process ended is tried again: where others work too, it may have been their fault."""
-
-
-def open_line_reader(setup: Setup) -> ReadPage:
-    """The second half: the text of a page that has lines."""
-    engine = open_engines(setup)
-    return lambda page, name: read_lines(page, engine)
 
 
 class Worker:

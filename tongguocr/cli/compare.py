@@ -26,7 +26,6 @@ def run(args: argparse.Namespace) -> None:
     import json
 
     need("Comparing", "eval", "rapidfuzz", "rich")
-    from tongguocr.engines import SHIPPED
     from tongguocr.evaluate.compare import Comparing, compare
     from tongguocr.evaluate.compare_table import print_comparison
     from tongguocr.progress import follow
@@ -36,7 +35,7 @@ def run(args: argparse.Namespace) -> None:
         tuple(name.strip() for name in args.engines.split(",")) if args.engines else (),
         args.given_lines,
         args.detector or DEFAULT_DETECTOR,
-        args.weights or SHIPPED,
+        args.weights,
         args.url,
         args.model,
         args.protocol,

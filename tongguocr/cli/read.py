@@ -18,6 +18,7 @@ from tongguocr.formats import FORMATS, Style, render_page, write_page
 if TYPE_CHECKING:
     from tongguocr.batch import ReadPage
     from tongguocr.batch.cluster import Cluster
+    from tongguocr.engines import EngineEntry
     from tongguocr.reader import Setup
 
 HELP = "read images, folders, PDFs, IIIF manifests"
@@ -121,12 +122,11 @@ def _style(args: argparse.Namespace) -> Style:
 
 
 def _setup(args: argparse.Namespace, threads: int) -> Setup:
-    from tongguocr.engines import SHIPPED
     from tongguocr.reader import DEFAULT_DETECTOR, DEFAULT_ENGINE, Setup
 
     return Setup(
         engine=args.engine or DEFAULT_ENGINE,
-        weights=args.weights or SHIPPED,
+        weights=args.weights,
         second=args.second,
         url=args.url,
         model=args.model,
@@ -189,7 +189,7 @@ def _read_into_folder(args: argparse.Namespace) -> int:
     pages, problems = list_pages(args.source, args.pages, args.recursive)
     _check_lines(args, len(pages) > 1)
     # Each process has the model for itself, and a full-size one may fill a machine.
-    wanted = args.workers or (1 if "hf" in (args.engine, args.second) else None)
+    wanted = args.workers or (1 if any(entry.full_size for entry in _entries(args)) else None)
     workers, threads = share_cores(len(pages), wanted, args.threads)
     prepare = prepare or partial(open_reader, _setup(args, threads))
     job = Job(Path(args.output), formats, workers, args.time_limit, _style(args), args.again, cluster)
@@ -199,12 +199,12 @@ def _read_into_folder(args: argparse.Namespace) -> int:
 
 def _spread(args: argparse.Namespace) -> tuple[Callable[[], ReadPage], Cluster]:
     """What reads on a cluster, and where; with a GPU or a server for it, lines are found by other workers."""
+    from dataclasses import replace
     from functools import partial
 
-    from tongguocr.batch.actor import open_line_reader
     from tongguocr.batch.cluster import Cluster
     from tongguocr.errors import need
-    from tongguocr.reader import open_finder, open_reader
+    from tongguocr.reader import open_reader
 
     need("Reading on a Ray cluster", "ray", "ray", "pyarrow")
     if args.ray not in ("auto", "local") and ":" not in args.ray:
@@ -215,12 +215,19 @@ def _spread(args: argparse.Namespace) -> tuple[Callable[[], ReadPage], Cluster]:
         )
     threads = args.threads or 1
     setup = _setup(args, threads)
-    apart = bool(args.gpus_each) or "server" in (args.engine, args.second)
+    apart = bool(args.gpus_each) or any(entry.remote for entry in _entries(args))
     cluster = Cluster(
         address=None if args.ray == "local" else args.ray,
         workers=args.workers,
         threads=threads,
         gpus_each=args.gpus_each or 0.0,
-        find=partial(open_finder, setup) if apart else None,
+        find=partial(open_reader, replace(setup, engine=None)) if apart else None,
     )
-    return partial(open_line_reader if apart else open_reader, setup), cluster
+    return partial(open_reader, replace(setup, lines=None, detector=None) if apart else setup), cluster
+
+
+def _entries(args: argparse.Namespace) -> list[EngineEntry]:
+    """What is known of the engines that are asked for, before they are opened."""
+    from tongguocr.engines import find_engine
+
+    return [find_engine(name) for name in (args.engine, args.second) if name]

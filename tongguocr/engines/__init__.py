@@ -1,75 +1,133 @@
-"""Blocks -> text: engines behind one interface (paper 3.2, 3.3).
+"""Blocks -> text: the table of engines (paper 3.2, 3.3). What an engine is, says base.py.
 
-engine     what goes in and comes out; readings back into a page
-prepare    a block's crop as the picture that our model looks at
-pitch      how high its characters are
-onnx       our engine: ONNX Runtime, greedy decoding of a page's blocks together
-weights    its files, checked
-locate     where on the page a token was read
-assign     lines as found to lines as given
-guard      length caps, loops, reading again in parts
-peer       RapidOCR behind the same interface
-tesseract  Tesseract
-server     a vision model behind an address
-hf         a full-size model through transformers
-chat       how it is asked
-answer     what it answers
-spread     text without places to the block's lines
-second     two engines as one, which tells where they differ
+To add one: a module beside these with a class that follows `base.Engine`, an entry in ENGINES, a test. What
+an engine needs is imported by its opener, so that this module and the commands' help stay quick.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
-from tongguocr.engines.base import BlockInput, BlockReading, Engine, LineReading, fill_page, make_inputs
 from tongguocr.errors import InputError
 from tongguocr.weights import SHIPPED
 
-__all__ = [
-    "ENGINES",
-    "SHIPPED",
-    "BlockInput",
-    "BlockReading",
-    "Engine",
-    "LineReading",
-    "fill_page",
-    "make_inputs",
-    "open_engine",
-]
+if TYPE_CHECKING:
+    from tongguocr.engines.base import Engine
+    from tongguocr.page import Pixels
 
-ENGINES = ("tongguocr", "rapidocr", "tesseract", "server", "hf")
+    WholeReader: TypeAlias = Callable[[Pixels], list[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class EngineOptions:
+    """What an engine may be opened with; each takes what concerns it."""
+
+    weights: Path | None = None
+    """A folder of exported weights; without it, those of the package."""
+    threads: int = 0
+    """0 means one a core."""
+    url: str | None = None
+    """Where a server is."""
+    model: str | None = None
+    """Which of the server's models; for hf, a folder or a name on the hub."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineEntry:
+    """One engine of the table: how it is opened, and what has to be known of it before."""
+
+    open: Callable[[EngineOptions], Engine]
+    """Opens it; an engine that writes freely comes with its guard."""
+    open_whole: Callable[[EngineOptions], WholeReader] | None = None
+    """Opens what gives a whole page's lines of text, as the engine's own users get them: by its own detector,
+    in its own order. None where it only reads blocks."""
+    remote: bool = False
+    """Whether the reading is done elsewhere, by a server: its `url` and `model` must be given."""
+    full_size: bool = False
+    """Whether its model may fill a machine, so that one process has it unless more are asked for."""
+    own_models: bool = False
+    """Whether it has its own models and takes none from outside."""
 
 
 def open_engine(
-    name: str, weights: Path = SHIPPED, threads: int = 0, url: str | None = None, model: str | None = None
+    name: str,
+    weights: Path | None = None,
+    threads: int = 0,
+    url: str | None = None,
+    model: str | None = None,
 ) -> Engine:
-    """An engine by its name; those that write freely come with their guard.
+    """An engine by its name, with the options of `EngineOptions`; a server is contacted when it reads."""
+    return find_engine(name).open(EngineOptions(weights, threads, url, model))
 
-    `weights` are for tongguocr, `threads` for it and rapidocr, `url` and `model` for server, which is
-    contacted when it reads.
-    """
-    if name == "tongguocr":
-        from tongguocr.engines.guard import Guarded
-        from tongguocr.engines.tongguocr import OnnxEngine
 
-        return Guarded(OnnxEngine(weights, threads=threads))
-    if name == "rapidocr":
-        from tongguocr.engines.rapidocr import PeerEngine
+def find_engine(name: str) -> EngineEntry:
+    """The entry of this name in the table."""
+    if name not in ENGINES:
+        raise InputError(f"There is no engine {name!r}; take one of {', '.join(ENGINES)}.")
+    return ENGINES[name]
 
-        return PeerEngine(threads=threads)
-    if name == "tesseract":
-        from tongguocr.engines.tesseract import TesseractEngine
 
-        return TesseractEngine()
-    if name == "server":
-        from tongguocr.engines.guard import Guarded
-        from tongguocr.engines.server import open_server
+def _open_tongguocr(options: EngineOptions) -> Engine:
+    from tongguocr.engines.guard import Guarded
+    from tongguocr.engines.tongguocr import OnnxEngine
 
-        return Guarded(open_server(url, model))
-    if name == "hf":
-        from tongguocr.engines.glm.engine import HfEngine
-        from tongguocr.engines.guard import Guarded
+    return Guarded(OnnxEngine(options.weights or SHIPPED, threads=options.threads))
 
-        return Guarded(HfEngine(model or str(weights)))
-    raise InputError(f"There is no engine {name!r}; take one of {', '.join(ENGINES)}.")
+
+def _open_rapidocr(options: EngineOptions) -> Engine:
+    from tongguocr.engines.rapidocr import PeerEngine
+
+    return PeerEngine(threads=options.threads)
+
+
+def _open_rapidocr_whole(options: EngineOptions) -> WholeReader:
+    from tongguocr.engines.rapidocr import open_whole
+
+    return open_whole()
+
+
+def _open_tesseract(options: EngineOptions) -> Engine:
+    from tongguocr.engines.tesseract import TesseractEngine
+
+    return TesseractEngine()
+
+
+def _open_tesseract_whole(options: EngineOptions) -> WholeReader:
+    from tongguocr.engines.tesseract import TesseractEngine
+
+    return TesseractEngine().read_whole
+
+
+def _open_server(options: EngineOptions) -> Engine:
+    from tongguocr.engines.guard import Guarded
+    from tongguocr.engines.server import open_server
+
+    return Guarded(open_server(options.url, options.model))
+
+
+def _open_server_whole(options: EngineOptions) -> WholeReader:
+    from tongguocr.engines.server import open_server
+
+    return open_server(options.url, options.model).read_whole
+
+
+def _open_hf(options: EngineOptions) -> Engine:
+    from tongguocr.engines.glm.engine import HfEngine
+    from tongguocr.engines.guard import Guarded
+
+    if not (options.model or options.weights):
+        raise InputError("The engine hf needs --model: a folder, or a name on the hub.")
+    return Guarded(HfEngine(options.model or str(options.weights)))
+
+
+ENGINES: dict[str, EngineEntry] = {
+    "tongguocr": EngineEntry(_open_tongguocr),
+    "rapidocr": EngineEntry(_open_rapidocr, _open_rapidocr_whole, own_models=True),
+    "tesseract": EngineEntry(_open_tesseract, _open_tesseract_whole, own_models=True),
+    "server": EngineEntry(_open_server, _open_server_whole, remote=True),
+    "hf": EngineEntry(_open_hf, full_size=True),
+}
+"""All engines, by the names that the commands know them by."""

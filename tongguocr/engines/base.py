@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from tongguocr.crops import CropSettings, crop_blocks
 from tongguocr.geometry import union
 from tongguocr.page import Block, Char, Crop, Line, Page
+
+if TYPE_CHECKING:
+    from tongguocr.engines.glm.engine import HfEngine
 
 Status: TypeAlias = Literal["read", "empty", "capped", "failed"]
 """read; nothing found; longer than the line can be, so cut; a loop, so cut to what precedes it."""
@@ -77,9 +80,21 @@ class BlockReading:
 
 
 class Engine(Protocol):
-    """Anything that reads blocks. What it says of a block must not depend on the others in the batch."""
+    """Anything that reads blocks, and says what else it can do; subclasses have the answers given here."""
 
-    def read(self, blocks: Sequence[BlockInput]) -> list[BlockReading]: ...
+    def read(self, blocks: Sequence[BlockInput]) -> list[BlockReading]:
+        """A reading for each block; what is said of one must not depend on the others in the batch."""
+        ...
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether its confidence was measured to mean something, so that a second opinion may go by it."""
+        return False
+
+    @property
+    def full_model(self) -> HfEngine | None:
+        """The full-size model behind it, which can write about a picture without lines; None for others."""
+        return None
 
 
 def batch_up(order: Iterable[int], places: Sequence[int], rows: int, most: int) -> Iterator[list[int]]:

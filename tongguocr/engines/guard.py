@@ -15,6 +15,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil, dist
 from statistics import median
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,6 +23,9 @@ from tongguocr.crops import CropSettings, expanded_region, line_mask
 from tongguocr.engines.base import BlockInput, BlockReading, Engine, LineReading, Stop, Surplus
 from tongguocr.geometry import Point, centre, height, intersection, union, width
 from tongguocr.page import Block, Char, Crop, Line
+
+if TYPE_CHECKING:
+    from tongguocr.engines.glm.engine import HfEngine
 
 LINE_END = "\n"
 
@@ -172,13 +176,24 @@ class Watch:
 
 
 @dataclass(frozen=True)
-class Guarded:
+class Guarded(Engine):
     """An engine whose answers are checked: what is too long or repeats itself is read again in parts."""
 
     engine: Engine
     limits: Limits = Limits()
 
+    @property
+    def calibrated(self) -> bool:
+        """As the engine itself."""
+        return self.engine.calibrated
+
+    @property
+    def full_model(self) -> HfEngine | None:
+        """As the engine itself."""
+        return self.engine.full_model
+
     def read(self, blocks: Sequence[BlockInput]) -> list[BlockReading]:
+        """Read, look for faults, and read what has them again in halves."""
         if not blocks:
             return []
         readings = self.engine.read(blocks)

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tongguocr.engines.base import BlockInput, BlockReading, LineReading
+from tongguocr.engines.base import BlockInput, BlockReading, Engine, LineReading
 from tongguocr.geometry import Box, clip
 from tongguocr.layout.rapidocr import open_rapidocr, to_bgr
 from tongguocr.page import Char, Crop, Line, Pixels
@@ -26,8 +26,10 @@ class LineReader(Protocol):
     ) -> Any: ...
 
 
-class PeerEngine:
+class PeerEngine(Engine):
     """Reads every line by itself; no guard is needed, since it writes no more than the line is long."""
+
+    calibrated = True
 
     def __init__(self, reader: LineReader | None = None, threads: int = 0) -> None:
         self.reader: LineReader = reader or open_rapidocr("the engine rapidocr", threads, text_score=0.0)

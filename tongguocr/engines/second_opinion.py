@@ -15,9 +15,6 @@ from math import dist
 
 from tongguocr.alignment import DELETION, INSERTION, MATCH, align
 from tongguocr.engines.base import BlockInput, BlockReading, Engine, LineReading
-from tongguocr.engines.guard import Guarded
-from tongguocr.engines.rapidocr import PeerEngine
-from tongguocr.engines.tongguocr import OnnxEngine
 from tongguocr.geometry import centre
 from tongguocr.page import Char
 from tongguocr.variants import fold
@@ -70,17 +67,12 @@ class Place:
 
 
 def second_opinion(first: Engine, second: Engine, opinion: Opinion | None = None) -> Engine:
-    """An engine that reads with both; characters are taken only from engines with which that was measured."""
-    return SecondOpinion(first, second, opinion or Opinion(takes=_is_measured(second)))
-
-
-def _is_measured(engine: Engine) -> bool:
-    inner = engine.engine if isinstance(engine, Guarded) else engine
-    return isinstance(inner, PeerEngine | OnnxEngine)
+    """An engine that reads with both; characters are taken only from a second that is calibrated."""
+    return SecondOpinion(first, second, opinion or Opinion(takes=second.calibrated))
 
 
 @dataclass(frozen=True)
-class SecondOpinion:
+class SecondOpinion(Engine):
     """The first engine, checked by the second."""
 
     first: Engine
@@ -88,6 +80,7 @@ class SecondOpinion:
     opinion: Opinion = Opinion()
 
     def read(self, blocks: Sequence[BlockInput]) -> list[BlockReading]:
+        """Both read all blocks; the first's readings come back, judged by the second's."""
         readings = zip(self.first.read(blocks), self.second.read(blocks), strict=True)
         return [compare_blocks(first, second, self.opinion) for first, second in readings]
 

@@ -15,7 +15,7 @@ from itertools import accumulate
 
 from tongguocr.engines.align_by_length import Spreading, spread_lines
 from tongguocr.engines.answer import Answer, NonsenseError
-from tongguocr.engines.base import BlockInput, BlockReading, LineReading, Stop
+from tongguocr.engines.base import BlockInput, BlockReading, Engine, LineReading, Stop
 from tongguocr.engines.chat import Chat, ChatClient
 from tongguocr.engines.guard import LINE_END, Limits, character_cap, find_loop
 from tongguocr.engines.prepare import Scaling, contrast, to_grey
@@ -48,7 +48,7 @@ def open_server(url: str | None, model: str | None) -> ServerEngine:
     return ServerEngine(Chat(url, model))
 
 
-class ServerEngine:
+class ServerEngine(Engine):
     """Reads with the model of one server; nothing is contacted before the first block."""
 
     def __init__(self, chat: Chat, serving: Serving = Serving()) -> None:

@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from PIL import Image
 
-from tongguocr.engines.base import BlockInput, BlockReading, LineReading
+from tongguocr.engines.base import BlockInput, BlockReading, Engine, LineReading
 from tongguocr.engines.rapidocr import char_box, cut_line
 from tongguocr.errors import InputError
 from tongguocr.formats.xml import Element, parse_xml
@@ -59,7 +59,7 @@ class Glyph:
     confidence: float
 
 
-class TesseractEngine:
+class TesseractEngine(Engine):
     """Reads every line by itself; it writes no more than a line is long, so no guard is needed."""
 
     def __init__(self, calling: Calling = Calling()) -> None:

@@ -20,7 +20,15 @@ from numpy.typing import NDArray
 
 from tongguocr.characters import is_ideograph
 from tongguocr.engines.align_by_position import assign_lines, thickness
-from tongguocr.engines.base import BlockInput, BlockReading, LineReading, Stop, batch_up, lines_on_page
+from tongguocr.engines.base import (
+    BlockInput,
+    BlockReading,
+    Engine,
+    LineReading,
+    Stop,
+    batch_up,
+    lines_on_page,
+)
 from tongguocr.engines.guard import Limits, Watch, character_cap
 from tongguocr.engines.locate import find_peak
 from tongguocr.engines.prepare import Prepared, Scaling, prepare
@@ -86,8 +94,10 @@ class Written:
     """Where each was read, in features."""
 
 
-class OnnxEngine:
+class OnnxEngine(Engine):
     """Reads with the weights of one folder."""
+
+    calibrated = True
 
     def __init__(self, folder: Path, reading: Reading = Reading(), threads: int = 0) -> None:
         """Check and load the weights; `threads` 0 means as many as there are cores."""

@@ -9,29 +9,27 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from tongguocr.engines import ENGINES, SHIPPED, open_engine
+from tongguocr.engines import ENGINES, EngineOptions, find_engine
 from tongguocr.errors import InputError
 from tongguocr.evaluate.files import files_by_stem
 from tongguocr.evaluate.protocols import PROTOCOLS, PageScore, check, score_lines
 from tongguocr.evaluate.report import Summary, summarise
 from tongguocr.formats import read_page
 from tongguocr.geometry import area
-from tongguocr.page import Page, Pixels, bare_page
-from tongguocr.reader import DEFAULT_DETECTOR
+from tongguocr.page import Page, bare_page
+from tongguocr.reader import DEFAULT_DETECTOR, Setup, open_reader, take_lines
 from tongguocr.sources import IMAGE_SUFFIXES, load_pixels
 
-Reader: TypeAlias = Callable[[Page], list[str]]
+if TYPE_CHECKING:
+    from tongguocr.engines import WholeReader
+
+ReadText: TypeAlias = Callable[[Page], list[str]]
 """A page with pixels, and with lines where they are given, in; its text in lines, in reading order, out."""
 Tell: TypeAlias = Callable[[str], None]
-
-COMPARED = ("tongguocr", "rapidocr", "tesseract", "server")
-"""Who is compared when nobody is named: the server only where it has an address."""
-WHOLE = frozenset({"rapidocr", "tesseract", "server"})
-"""Who reads whole pages; all others read lines that a detector found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +37,11 @@ class Comparing:
     """What is compared, and how."""
 
     engines: tuple[str, ...] = ()
-    """By name; without names all of COMPARED that are there."""
+    """By name; without names, all that are there."""
     given_lines: bool = False
     detector: str = DEFAULT_DETECTOR
     """What finds lines for us, end to end."""
-    weights: Path = SHIPPED
+    weights: Path | None = None
     url: str | None = None
     model: str | None = None
     protocol: str = "paper"
@@ -81,10 +79,10 @@ def compare(
         "engines": {},
         "absent": absent,
     }
-    if not comparing.given_lines and readers.keys() - WHOLE:
+    if not comparing.given_lines and any(ENGINES[name].open_whole is None for name in readers):
         result["detector"] = comparing.detector
-    for name, reader in readers.items():
-        result["engines"][name] = _measure(follow(leaves, name), reader, comparing)
+    for name, read in readers.items():
+        result["engines"][name] = _measure(follow(leaves, name), read, comparing)
     return result
 
 
@@ -111,16 +109,17 @@ def _check_lines(leaf: Leaf) -> None:
         raise InputError(f"{leaf.reference}: this reference does not say where its lines are.")
 
 
-def open_readers(comparing: Comparing) -> tuple[dict[str, Reader], dict[str, str]]:
+def open_readers(comparing: Comparing) -> tuple[dict[str, ReadText], dict[str, str]]:
     """What reads, by name, and why the others are absent. An engine asked for by name has to be there."""
-    asked = comparing.engines or tuple(name for name in COMPARED if name != "server" or comparing.url)
-    readers: dict[str, Reader] = {}
+    readers: dict[str, ReadText] = {}
     absent: dict[str, str] = {}
-    for name in dict.fromkeys(asked):
-        if name not in ENGINES:
-            raise InputError(f"There is no engine {name!r}; take one of {', '.join(ENGINES)}.")
+    for name in dict.fromkeys(comparing.engines or compared(comparing.url)):
+        entry = find_engine(name)
         try:
-            readers[name] = (_open_given if comparing.given_lines else _open_whole)(name, comparing)
+            if comparing.given_lines or entry.open_whole is None:
+                readers[name] = _open_reader(name, comparing)
+            else:
+                readers[name] = _open_whole(entry.open_whole, comparing)
         except InputError as error:
             if comparing.engines:
                 raise
@@ -130,47 +129,31 @@ def open_readers(comparing: Comparing) -> tuple[dict[str, Reader], dict[str, str
     return readers, absent
 
 
-def _open_given(name: str, comparing: Comparing) -> Reader:
-    from tongguocr.reader import read_lines
-
-    engine = open_engine(name, comparing.weights, url=comparing.url, model=comparing.model)
-    return lambda page: [line.text for line in read_lines(page, engine).lines]
+def compared(url: str | None) -> list[str]:
+    """Who is compared when nobody is named: no model that fills a machine, a server only at an address."""
+    return [name for name, entry in ENGINES.items() if not entry.full_size and (url or not entry.remote)]
 
 
-def _open_whole(name: str, comparing: Comparing) -> Reader:
-    """Each engine in the way of its own users."""
-    if name == "rapidocr":
-        from tongguocr.engines.rapidocr import open_whole
-
-        return _on_pixels(open_whole())
-    if name == "tesseract":
-        from tongguocr.engines.tesseract import TesseractEngine
-
-        return _on_pixels(TesseractEngine().read_whole)
-    if name == "server":
-        from tongguocr.engines.server import open_server
-
-        return _on_pixels(open_server(comparing.url, comparing.model).read_whole)
-    return _open_ours(name, comparing)
+def _open_reader(name: str, comparing: Comparing) -> ReadText:
+    """An engine that reads our blocks, of given lines or of those that the detector finds."""
+    detector = None if comparing.given_lines else comparing.detector
+    setup = Setup(name, comparing.weights, url=comparing.url, model=comparing.model, detector=detector)
+    reader = open_reader(setup)
+    return lambda page: [line.text for line in reader.read(page).lines]
 
 
-def _open_ours(name: str, comparing: Comparing) -> Reader:
-    from tongguocr.layout.detect import find_lines, open_detector
+def _open_whole(open_whole: Callable[[EngineOptions], WholeReader], comparing: Comparing) -> ReadText:
+    """An engine that reads whole pages, in the way of its own users."""
+    read = open_whole(EngineOptions(comparing.weights, url=comparing.url, model=comparing.model))
 
-    read = _open_given(name, comparing)
-    detector = open_detector(comparing.detector)
-    return lambda page: read(find_lines(page, detector))
-
-
-def _on_pixels(read: Callable[[Pixels], list[str]]) -> Reader:
-    def reader(page: Page) -> list[str]:
+    def read_text(page: Page) -> list[str]:
         assert page.pixels is not None
         return read(page.pixels)
 
-    return reader
+    return read_text
 
 
-def _measure(leaves: Iterable[Leaf], reader: Reader, comparing: Comparing) -> Summary:
+def _measure(leaves: Iterable[Leaf], read: ReadText, comparing: Comparing) -> Summary:
     """One engine's figures over all pages, and how many it reads a minute; loading does not count."""
     protocol = PROTOCOLS[comparing.protocol]
     plain: dict[str, PageScore] = {}
@@ -179,7 +162,7 @@ def _measure(leaves: Iterable[Leaf], reader: Reader, comparing: Comparing) -> Su
     for leaf in leaves:
         page, wanted = _load(leaf, comparing.given_lines)
         start = time.perf_counter()
-        found = reader(page)
+        found = read(page)
         seconds += time.perf_counter() - start
         plain[leaf.stem] = score_lines(found, wanted, protocol)
         if comparing.fold_variants:
@@ -194,9 +177,4 @@ def _load(leaf: Leaf, given_lines: bool) -> tuple[Page, list[str]]:
     wanted = [line.text for line in known.lines]
     if not given_lines:
         return page, wanted
-    if (known.width, known.height) not in ((0, 0), (page.width, page.height)):
-        raise InputError(
-            f"{leaf.reference}: its lines are for an image of {known.width} x {known.height} pixels,"
-            f" and {leaf.image} has {page.width} x {page.height}."
-        )
-    return replace(page, lines=known.lines), wanted
+    return take_lines(page, known, leaf.reference), wanted

@@ -24,7 +24,7 @@ from tongguocr.engines.glm.pretrained import load_foundation
 from tongguocr.engines.glm.processor import Vision, grids_of, patch_pictures
 from tongguocr.engines.guard import Guarded
 from tongguocr.errors import InputError
-from tongguocr.reader import read_lines
+from tongguocr.reader import Reader
 from tongguocr.training.glm.checkpoint import MODEL
 from tongguocr.training.glm.expand import expand
 from tongguocr.training.glm.samples import (
@@ -122,7 +122,7 @@ def test_it_learns_and_comes_back_and_reads(root: Path) -> None:
 
     page = draw_page(root / "tiny.ttf", 99, columns=2, length=3)
     engine = Guarded(HfEngine(str(root / "run" / MODEL), device="cpu"))
-    read, twice = read_lines(page, engine), read_lines(page, engine)
+    read, twice = Reader(engine).read(page), Reader(engine).read(page)
     assert read == twice, "greedy reading is the same every time"
     assert [line.id for line in read.lines][:1] == ["l1"] and all(
         0 <= (x.confidence or 0) <= 1 for x in read.lines

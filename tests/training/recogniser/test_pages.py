@@ -16,7 +16,7 @@ from labelled_pages import CELL, CODEC, SIZE, draw_page, on_disk, without_chars,
 from tiny_fonts import make_font
 
 from tongguocr.blocks import cut_blocks
-from tongguocr.engines import make_inputs
+from tongguocr.engines.base import make_inputs
 from tongguocr.engines.prepare import prepare
 from tongguocr.errors import InputError
 from tongguocr.formats import write_page

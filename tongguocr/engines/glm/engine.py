@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tongguocr.engines.align_by_length import spread_lines
-from tongguocr.engines.base import BlockInput, BlockReading, LineReading, Stop, batch_up
+from tongguocr.engines.base import BlockInput, BlockReading, Engine, LineReading, Stop, batch_up
 from tongguocr.engines.guard import Limits, character_cap, find_loop
 from tongguocr.engines.prepare import Scaling, contrast
 from tongguocr.errors import InputError, MissingExtraError
@@ -87,7 +87,7 @@ def most_tokens(cap: int, lines: int) -> int:
     return 4 * (cap + lines + 2)
 
 
-class HfEngine:
+class HfEngine(Engine):
     """Reads with the model of one folder."""
 
     def __init__(self, name: str, reading: HfReading = HfReading(), device: str = "auto") -> None:
@@ -111,6 +111,11 @@ class HfEngine:
         self.free = self._free_tokens()
         self.check: Callable[[], None] = lambda: None
         """Asked before a batch and at each token; raises where reading should stop."""
+
+    @property
+    def full_model(self) -> HfEngine:
+        """Itself."""
+        return self
 
     def _free_tokens(self) -> frozenset[Hashable]:
         """Tokens of marks that stand in long rows by right."""

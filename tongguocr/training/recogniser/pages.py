@@ -19,7 +19,7 @@ from PIL import Image, ImageFilter
 
 from tongguocr.blocks import BlockSettings, cut_blocks
 from tongguocr.blocks.segment import Objective
-from tongguocr.engines import BlockInput, make_inputs
+from tongguocr.engines.base import BlockInput, make_inputs
 from tongguocr.engines.prepare import Prepared, Scaling, prepare, to_grey
 from tongguocr.errors import InputError
 from tongguocr.geometry import Point, centre, clip, cross_section
