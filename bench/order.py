@@ -24,9 +24,9 @@ from tongguocr.evaluate.order import order_edits
 from tongguocr.geometry import Point, bounds, centre, make_box, width
 from tongguocr.layout import order_lines
 from tongguocr.page import Line, Page
-from tongguocr.training.synth.compose import KINDS, compose_page
 from tongguocr.training.synth.composition import to_page
 from tongguocr.training.synth.fonts import FontBook
+from tongguocr.training.synth.kinds import BENCHMARK_KINDS, compose_page
 from tongguocr.training.synth.text import Column, Run, TextSource
 
 CONDITIONS: dict[str, tuple[float, float]] = {
@@ -159,7 +159,7 @@ def main() -> None:
         table = Table(title=f"{name}: {options.pages} pages of each kind")
         for column in ("kind of page", "RO-ED", "kinds right", "ms a page", "RO-ED, plain sort"):
             table.add_column(column, justify="left" if column == "kind of page" else "right")
-        rows = {kind: measure(kind, options.pages, options.seed, jitter, degrees) for kind in KINDS}
+        rows = {kind: measure(kind, options.pages, options.seed, jitter, degrees) for kind in BENCHMARK_KINDS}
         rows["mean"] = tuple(float(v) for v in np.mean(list(rows.values()), axis=0))
         for kind, (error, right, ms, peer) in rows.items():
             table.add_row(kind, f"{error:.4f}", f"{right:.4f}", f"{ms:.0f}", f"{peer:.4f}")

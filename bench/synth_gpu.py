@@ -83,7 +83,7 @@ def prepare(out: Path, fonts: Path, text: Path | None, table: Path | None) -> No
 def compose_blocks(source: Any, book: Any) -> Iterator[Composition]:
     """Blocks of pages of all kinds by their shares, as the recogniser will see them."""
     from tongguocr.blocks import cut_blocks
-    from tongguocr.training.synth.compose import compose_page, pick_kind
+    from tongguocr.training.synth.kinds import compose_page, pick_kind
 
     rng = np.random.default_rng(7)
     for seed in range(10_000):

@@ -18,8 +18,8 @@ from PIL import Image
 
 from tongguocr.errors import InputError
 from tongguocr.files import write_bytes
-from tongguocr.training.synth.compose import KINDS, compose_page, pick_kind
 from tongguocr.training.synth.fonts import FontBook, load_fonts
+from tongguocr.training.synth.kinds import KINDS, compose_page, pick_kind
 from tongguocr.training.synth.paint import render
 from tongguocr.training.synth.text import TextSource, load_text
 

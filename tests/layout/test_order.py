@@ -18,7 +18,7 @@ from tongguocr.geometry import Box
 from tongguocr.layout import WritingMode, order_lines
 from tongguocr.page import KINDS as LINE_KINDS
 from tongguocr.page import Line, Page
-from tongguocr.training.synth.compose import KINDS
+from tongguocr.training.synth.kinds import BENCHMARK_KINDS
 
 PAGES = 10
 
@@ -47,7 +47,7 @@ def assert_order(page: Page, direction: WritingMode | None = None) -> Page:
 )
 def test_composed_pages_of_every_kind(jitter: float, degrees: float, polygons: bool) -> None:
     errors, right, peer = {}, {}, {}
-    for kind in KINDS:
+    for kind in BENCHMARK_KINDS:
         truths = [composed(kind, seed) for seed in range(PAGES)]
         pages = [shaken(t, np.random.default_rng(k), jitter, degrees, polygons) for k, t in enumerate(truths)]
         found = [order_lines(page) for page in pages]
@@ -190,7 +190,7 @@ def test_any_boxes_give_each_line_once_and_input_order_never_matters(
 
 @settings(max_examples=40)
 @given(
-    st.sampled_from(sorted(KINDS)),
+    st.sampled_from(sorted(BENCHMARK_KINDS)),
     st.integers(0, 50),
     st.integers(-3000, 3000),
     st.integers(-3000, 3000),

@@ -13,7 +13,7 @@ import pytest
 from paths import ROOT
 from PIL import Image
 
-from tongguocr.training.synth.compose import KINDS
+from tongguocr.training.synth.kinds import KINDS
 
 SCRIPT = ROOT / "scripts" / "contact_sheet.py"
 

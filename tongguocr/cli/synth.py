@@ -25,6 +25,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from tongguocr.training.synth.command import make_order, make_with_progress
+    from tongguocr.training.synth.generate import generate, parse_options
 
-    make_with_progress(make_order(vars(args)))
+    generate(parse_options(vars(args)))

@@ -13,10 +13,10 @@ from tongguocr.errors import InputError
 from tongguocr.formats import read_page
 from tongguocr.page import Char, Line, Page, Pixels
 from tongguocr.training.datasets import read_m5hisdoc, read_mthv2
-from tongguocr.training.synth.compose import KINDS, compose_page
 from tongguocr.training.synth.composition import to_page
 from tongguocr.training.synth.export import FORMATS, corners, export_page, prepare, write_lists
 from tongguocr.training.synth.fonts import FontBook, load_fonts
+from tongguocr.training.synth.kinds import KINDS, compose_page
 from tongguocr.training.synth.text import load_text
 
 

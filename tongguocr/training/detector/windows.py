@@ -22,11 +22,11 @@ from tongguocr.training.detector.placing import keep_glyphs, label, merge, moved
 from tongguocr.training.detector.seals import draw_places
 from tongguocr.training.recogniser.degradation import sample_block_degradation
 from tongguocr.training.synth.atlas import Atlas
-from tongguocr.training.synth.compose import compose_page, pick_kind
 from tongguocr.training.synth.composition import Composition, scaled
 from tongguocr.training.synth.degradation import Degradation
 from tongguocr.training.synth.gpu.degradation import DegradationBatch, stack_degradations
 from tongguocr.training.synth.gpu.pack import Batch, line_group, pack
+from tongguocr.training.synth.kinds import compose_page, pick_kind
 from tongguocr.training.synth.real_blocks import LineBlock, Setting, Shelf, for_real_ink
 from tongguocr.training.synth.real_ink import Lines
 from tongguocr.training.synth.text import TextSource

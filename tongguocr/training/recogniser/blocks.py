@@ -27,12 +27,12 @@ from tongguocr.training.recogniser.recipe import NARROW, Canvas, Recipe
 from tongguocr.training.recogniser.tight import best_canvas, pick_lines, spare_ends
 from tongguocr.training.synth.atlas import Atlas
 from tongguocr.training.synth.circles import CIRCLE
-from tongguocr.training.synth.compose import compose_page, pick_kind
 from tongguocr.training.synth.composition import Composition, cut_out, to_page
 from tongguocr.training.synth.degradation import Degradation
 from tongguocr.training.synth.fonts import FontBook
 from tongguocr.training.synth.gpu.degradation import DegradationBatch, stack_degradations
 from tongguocr.training.synth.gpu.pack import Batch, pack
+from tongguocr.training.synth.kinds import compose_page, pick_kind
 from tongguocr.training.synth.real_blocks import LineBlock, Setting, Shelf, for_real_ink, pack_lines
 from tongguocr.training.synth.real_ink import Lines
 from tongguocr.training.synth.text import TextSource

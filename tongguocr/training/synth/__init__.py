@@ -5,9 +5,9 @@ fonts        faces in a folder, which one a page takes, glyphs in their em box
 outlines     which characters a font file really draws
 atlas        all glyphs as packed bits, for the GPU
 composition  what a page is before ink: glyphs in their em boxes, rules, marks, lines in reading order
-compose      a page of a named kind, from text and a face
-leaf         the half-leaf that most layouts share
-kinds        the layouts themselves
+page_builder what layouts are made with: a page under construction, its style, columns of text
+half_leaf    the half-leaf, and the layouts that are one
+kinds        the table of page kinds, all other layouts, and a page of any kind
 paint        a composition as a colour image, on the CPU; in this order it calls on
 ink          glyphs, rules and marks before degradation
 weight       stand-in faces made as heavy as the page's own
@@ -23,5 +23,5 @@ gpu/         thousands of training blocks a second from a glyph atlas (needs tor
 real_ink     real line images: their ink, their characters' places, what is held out
 real_blocks  such lines side by side as blocks, for the GPU path (needs torch)
 export       pages and labels as files: JSON, PAGE, and the shapes of MTHv2 and M5HisDoc
-command      `tongguocr synth`: an order of pages, and the frozen benchmark
+generate     pages into a folder, and the frozen benchmark: what `tongguocr synth` does
 """

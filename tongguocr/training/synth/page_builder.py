@@ -1,7 +1,8 @@
-"""A page of a named kind, from text and a font book: `compose_page`.
+"""What page layouts are made with: a page under construction, its style, and columns of text set on it.
 
-In: a kind, a text source, a font book, a seed. Out: a Composition. The same seed gives the same page
-everywhere. A style is drawn once and holds for the whole page, as it does for a book: one face, one size,
+In: a random generator, a text source and a font book, together a `LayoutContext`. Out: a `PageBuilder`, which
+a layout (kinds.py, half_leaf.py) fills with lines in reading order, rules and marks, and which becomes a
+`Composition`. A style is drawn once and holds for the whole page, as it does for a book: one face, one size,
 one spacing, one habit of rules.
 """
 
@@ -26,62 +27,69 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How one book is cut: drawn once a page."""
+    """How one book is cut and set; drawn once a page."""
 
     face: int
     pitch: float
     """Height of a cell, in pixels."""
-    column: float
-    """Distance from one column's middle to the next."""
-    high: float
-    """A glyph's em box over the cell: over 1, characters of a column touch."""
-    wide: float
+    column_pitch: float
+    """Distance from one column's middle to the next, in pixels."""
+    glyph_height: float
+    """A glyph's em box over the cell, as heights: over 1, characters of a column touch."""
+    glyph_aspect: float
     """A glyph's width over its height."""
-    note_wide: float
-    """A note glyph's em box over half the column."""
-    note_high: float
-    """... and over its own cell."""
+    note_width: float
+    """The em box of a note's glyph over half the column, as widths."""
+    note_height: float
+    """The em box of a note's glyph over its own cell, as heights."""
     note_pitch: float
     """A note cell over a main cell: 1 in the Siku manuscripts, less where the cutter saved wood."""
-    loose: float
-    """How far the hand strays: standard deviation of place and size, in em."""
-    turn: float
-    """... of the angle, in radians ..."""
-    lean: float
-    """... and of a whole line's slant from the upright, in radians."""
+    jitter: float
+    """Standard deviation of a glyph's place and size, in em."""
+    angle_jitter: float
+    """Standard deviation of a glyph's angle, in radians."""
+    slant_jitter: float
+    """Standard deviation of a whole line's slant from the upright, in radians."""
     ruled: bool
-    rule: float
-    frame: float
+    """Whether there are rules between the columns."""
+    rule_width: float
+    """Thickness of rules, in pixels."""
+    frame_width: float
+    """Thickness of the frame, in pixels."""
     double_frame: bool
+    """Whether the frame has a thin line inside."""
 
 
 def draw_style(rng: np.random.Generator, fonts: FontBook, held_out: bool, pitch: float) -> Style:
-    """One book's habits."""
+    """A random book's style, with cells `pitch` pixels high."""
     column = pitch * rng.uniform(1.15, 1.7)
     # Most books are near square; where wood was dear, characters were cut flat and wide and set close.
     wide = rng.uniform(0.82, 1.2) if rng.random() < 0.75 else rng.uniform(1.2, 1.5)
     return Style(
         face=fonts.pick(rng, held_out),
         pitch=pitch,
-        column=column,
-        high=rng.uniform(0.84, 1.08),
-        wide=min(wide, 0.98 * column / pitch),
-        note_wide=rng.uniform(0.8, 0.98),
-        note_high=rng.uniform(0.72, 1.0),
+        column_pitch=column,
+        glyph_height=rng.uniform(0.84, 1.08),
+        glyph_aspect=min(wide, 0.98 * column / pitch),
+        note_width=rng.uniform(0.8, 0.98),
+        note_height=rng.uniform(0.72, 1.0),
         note_pitch=float(rng.choice([1.0, 1.0, 0.85, 0.7])),
-        loose=rng.uniform(0.005, 0.04),
-        turn=rng.uniform(0.0, 0.02),
-        lean=rng.uniform(0.0, 0.004),
+        jitter=rng.uniform(0.005, 0.04),
+        angle_jitter=rng.uniform(0.0, 0.02),
+        slant_jitter=rng.uniform(0.0, 0.004),
         ruled=bool(rng.random() < 0.75),
-        rule=max(pitch * rng.uniform(0.02, 0.05), 1.0),
-        frame=max(pitch * rng.uniform(0.06, 0.16), 2.0),
+        rule_width=max(pitch * rng.uniform(0.02, 0.05), 1.0),
+        frame_width=max(pitch * rng.uniform(0.06, 0.16), 2.0),
         double_frame=bool(rng.random() < 0.5),
     )
 
 
 @dataclass
-class Sheet:
-    """A page while it is composed: glyphs, lines and everything printed around them."""
+class PageBuilder:
+    """A page under construction: glyphs, lines and everything printed around them.
+
+    The order in which lines are added is the reading order.
+    """
 
     rng: np.random.Generator
     fonts: FontBook
@@ -99,23 +107,22 @@ class Sheet:
     marks: list[Mark] = field(default_factory=list)
     frame: Box = (0.0, 0.0, 0.0, 0.0)
 
-    def put(self, char: str, x: float, y: float, w: float, h: float, white: bool = False) -> bool:
-        """One glyph about its middle; False where no face can draw it."""
+    def add_glyph(self, char: str, x: float, y: float, w: float, h: float) -> None:
+        """One glyph about its middle; nothing where no face can draw it."""
         face = self.fonts.face_for(char, self.style.face)
         if face is None:
-            return False
+            return
         dx, dy, dw, dh, turn = self.rng.normal(0.0, 1.0, 5)
-        loose = self.style.loose
-        x, y = x + dx * loose * w, y + dy * loose * h
-        w, h = w * (1 + 0.5 * dw * loose), h * (1 + 0.5 * dh * loose)
+        jitter = self.style.jitter
+        x, y = x + dx * jitter * w, y + dy * jitter * h
+        w, h = w * (1 + 0.5 * dw * jitter), h * (1 + 0.5 * dh * jitter)
         self.text.append(char)
         self.faces.append(face)
         self.boxes.append((x - w / 2, y - h / 2, x + w / 2, y + h / 2))
-        self.angles.append(float(turn) * self.style.turn)
-        self.white.append(white)
-        return True
+        self.angles.append(float(turn) * self.style.angle_jitter)
+        self.white.append(False)
 
-    def line(
+    def add_line(
         self,
         text: str,
         x: float,
@@ -124,45 +131,47 @@ class Sheet:
         step: float,
         kind: Kind = "main",
         direction: Direction = "top-to-bottom",
-        white: bool = False,
     ) -> None:
-        """Glyphs of `size`, `step` apart, from (x, y): the middle of the near side of the first cell.
+        """A line of glyphs of `size`, `step` apart, from (x, y), the middle of the first cell's near side.
 
         A character that no face draws is left out and the next takes its cell.
         """
         start = len(self.text)
-        lean = self.rng.normal(0.0, self.style.lean)
+        slant = self.rng.normal(0.0, self.style.slant_jitter)
         for char in text:
             middle = (len(self.text) - start + 0.5) * step
-            aside = lean * middle
+            aside = slant * middle
             cx, cy = {
                 "top-to-bottom": (x + aside, y + middle),
                 "bottom-to-top": (x + aside, y - middle),
                 "left-to-right": (x + middle, y + aside),
                 "right-to-left": (x - middle, y + aside),
             }[direction]
-            self.put(char, cx, cy, *size, white)
+            self.add_glyph(char, cx, cy, *size)
         if len(self.text) > start:
             self.lines.append(ComposedLine(start, len(self.text), kind, direction))
 
     def main_size(self) -> tuple[float, float]:
-        h = self.style.pitch * self.style.high
-        return h * self.style.wide, h
+        """Width and height of a glyph of the main text."""
+        h = self.style.pitch * self.style.glyph_height
+        return h * self.style.glyph_aspect, h
 
     def note_size(self) -> tuple[float, float]:
-        w = self.style.column / 2 * self.style.note_wide
+        """Width and height of a glyph in a double-row note."""
+        w = self.style.column_pitch / 2 * self.style.note_width
         step = self.style.pitch * self.style.note_pitch
-        return min(w, 1.25 * step), min(step * self.style.note_high, 1.2 * w)
+        return min(w, 1.25 * step), min(step * self.style.note_height, 1.2 * w)
 
-    def rule(self, x0: float, y0: float, x1: float, y1: float) -> None:
-        self.strokes.append(Stroke((x0, y0), (x1, y1), self.style.rule))
+    def add_rule(self, x0: float, y0: float, x1: float, y1: float) -> None:
+        """A thin printed line."""
+        self.strokes.append(Stroke((x0, y0), (x1, y1), self.style.rule_width))
 
-    def enclose(self, box: Box) -> None:
+    def add_frame(self, box: Box) -> None:
         """A frame around the text, heavy outside and, in half the books, light inside."""
         x0, y0, x1, y1 = box
-        rings = [(self.style.frame, 0.0)]
+        rings = [(self.style.frame_width, 0.0)]
         if self.style.double_frame:
-            rings = [(self.style.frame, 2.0 * self.style.frame), (self.style.rule, 0.0)]
+            rings = [(self.style.frame_width, 2.0 * self.style.frame_width), (self.style.rule_width, 0.0)]
         for width, away in rings:
             corners = [
                 (x0 - away, y0 - away),
@@ -175,7 +184,8 @@ class Sheet:
         away = rings[0][0] / 2 + rings[0][1]
         self.frame = (x0 - away, y0 - away, x1 + away, y1 + away)
 
-    def finish(self, kind: str, seed: int) -> Composition:
+    def build(self, kind: str, seed: int) -> Composition:
+        """The finished page."""
         count = len(self.text)
         return Composition(
             kind=kind,
@@ -195,47 +205,52 @@ class Sheet:
         )
 
 
-def set_column(sheet: Sheet, column: Column, x: float, y: float, rows: int) -> None:
+def take(stream: Iterator[str], count: int) -> str:
+    """The next `count` characters of an endless text."""
+    return "".join(islice(stream, count))
+
+
+def set_column(page: PageBuilder, column: Column, x: float, y: float, rows: int) -> None:
     """One column down from (x, y): main text and note rows in turn, the rest of a too long one left off."""
-    style = sheet.style
+    style = page.style
     row = float(min(column.indent, rows - 1))
     for run in column.runs:
         room = rows - row
         top = y + row * style.pitch
         if not run.is_note:
             text = run.text[: int(room + 1e-6)]
-            sheet.line(text, x, top, sheet.main_size(), style.pitch)
+            page.add_line(text, x, top, page.main_size(), style.pitch)
             row += len(text)
         elif room >= 1:
-            row += _set_note(sheet, run.text, x, top, room)
+            row += _set_note(page, run.text, x, top, room)
 
 
-def _set_note(sheet: Sheet, text: str, x: float, top: float, room: float) -> float:
+def _set_note(page: PageBuilder, text: str, x: float, top: float, room: float) -> float:
     """Right row, then left row, the right one longer where the count is odd; the cells it took."""
-    step = sheet.style.pitch * sheet.style.note_pitch
-    half = min(-(-len(text) // 2), int(room / sheet.style.note_pitch + 1e-6))
+    step = page.style.pitch * page.style.note_pitch
+    half = min(-(-len(text) // 2), int(room / page.style.note_pitch + 1e-6))
     for side, part in ((1, text[:half]), (-1, text[half : 2 * half])):
-        sheet.line(part, x + side * sheet.style.column / 4, top, sheet.note_size(), step, "note")
-    return float(ceil(half * sheet.style.note_pitch - 1e-6))
+        page.add_line(part, x + side * page.style.column_pitch / 4, top, page.note_size(), step, "note")
+    return float(ceil(half * page.style.note_pitch - 1e-6))
 
 
 def set_columns(
-    sheet: Sheet, columns: Iterable[Column], right: float, top: float, count: int, rows: int
+    page: PageBuilder, columns: Iterable[Column], right: float, top: float, count: int, rows: int
 ) -> list[int]:
     """Up to `count` columns side by side, right to left; the first line of each."""
     firsts = []
     for k, column in zip(range(count), columns, strict=False):
-        firsts.append(len(sheet.lines))
-        set_column(sheet, column, right - (k + 0.5) * sheet.style.column, top, rows)
+        firsts.append(len(page.lines))
+        set_column(page, column, right - (k + 0.5) * page.style.column_pitch, top, rows)
     return firsts
 
 
-def rule_columns(sheet: Sheet, box: Box, count: int) -> None:
+def rule_columns(page: PageBuilder, box: Box, count: int) -> None:
     """The rules between columns, if the book has them."""
-    if sheet.style.ruled:
+    if page.style.ruled:
         for k in range(1, count):
-            x = box[2] - k * sheet.style.column
-            sheet.rule(x, box[1], x, box[3])
+            x = box[2] - k * page.style.column_pitch
+            page.add_rule(x, box[1], x, box[3])
 
 
 def paragraphs(columns: Iterator[Column], rows: int) -> Iterator[Column]:
@@ -276,28 +291,20 @@ def reflow(paragraph: Column, rows: int, note_pitch: float) -> Iterator[Column]:
         yield Column(indent, tuple(runs))
 
 
-def compose_page(
-    kind: str, text: TextSource, fonts: FontBook, seed: int, held_out: bool = False
-) -> Composition:
-    """A page of this kind; every choice comes from the seed."""
-    from tongguocr.training.synth.kinds import LAYOUTS
-
-    rng = np.random.default_rng([seed, *kind.encode()])
-    return LAYOUTS[kind](Desk(rng, text, fonts, held_out)).finish(kind, seed)
-
-
 @dataclass(frozen=True, slots=True)
-class Desk:
-    """What a layout works with."""
+class LayoutContext:
+    """What a layout draws on: every choice of a page comes from this generator, text and fonts."""
 
     rng: np.random.Generator
     text: TextSource
     fonts: FontBook
     held_out: bool
+    """Whether faces kept for the benchmark are used, instead of all others."""
 
-    def sheet(self, width: float, height: float, pitch: float) -> Sheet:
+    def new_page(self, width: float, height: float, pitch: float) -> PageBuilder:
+        """An empty page in a random style, with cells `pitch` pixels high."""
         style = draw_style(self.rng, self.fonts, self.held_out, pitch)
-        return Sheet(self.rng, self.fonts, style, width, height)
+        return PageBuilder(self.rng, self.fonts, style, width, height)
 
     def columns(self, rows: int, note_pitch: float = 1.0) -> Iterator[Column]:
         """Columns of at most `rows` cells: as they stand in the source, or flowed to another height."""
@@ -307,31 +314,6 @@ class Desk:
         flowed = paragraphs(columns, height)
         return (column for paragraph in flowed for column in reflow(paragraph, rows, note_pitch))
 
-    def words(self, count: int) -> str:
-        return "".join(islice(self.text.stream(self.rng), count))
-
-
-KINDS: dict[str, float] = {
-    "half-leaf": 14,
-    "spread": 14,
-    "tripitaka": 12,
-    "two-registers": 5,
-    "three-registers": 4,
-    "title": 3,
-    "table": 6,
-    "preface": 5,
-    "commentary": 10,
-    "head-notes": 6,
-    "raised": 5,
-    "note-edges": 6,
-    "boxed": 4,
-    "marked": 4,
-    "horizontal": 2,
-}
-"""The kinds of page and their default shares: common ones often, odd ones often enough to be learned."""
-
-
-def pick_kind(rng: np.random.Generator) -> str:
-    """A kind by its share."""
-    shares = np.array(list(KINDS.values()), np.float64)
-    return str(rng.choice(list(KINDS), p=shares / shares.sum()))
+    def take_text(self, count: int) -> str:
+        """So many characters from a random place of the text."""
+        return take(self.text.stream(self.rng), count)

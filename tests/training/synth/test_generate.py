@@ -14,19 +14,19 @@ from tiny_fonts import build_font, make_font, many
 from tongguocr.errors import InputError
 from tongguocr.formats import read_page
 from tongguocr.training.datasets import read_m5hisdoc, read_mthv2
-from tongguocr.training.synth.command import (
+from tongguocr.training.synth.generate import (
     BENCH_PAGES,
-    Order,
+    SynthOptions,
     compose,
-    make_order,
+    load_resources,
     make_pages,
     page_kind,
     page_seed,
+    parse_options,
     parse_size,
-    set_up,
     summary,
 )
-from tongguocr.training.synth.compose import KINDS
+from tongguocr.training.synth.kinds import BENCHMARK_KINDS, KINDS
 from tongguocr.training.synth.text import load_text
 
 THOUSAND = "".join(line for document in load_text(None).documents for line in document.lines)
@@ -69,10 +69,10 @@ def test_the_command_writes_pages_in_every_format(fonts: Path, tmp_path: Path) -
 
 
 def test_a_page_hangs_on_seed_and_number_alone(fonts: Path, tmp_path: Path) -> None:
-    order = Order(fonts, tmp_path / "a", count=3, seed=4, size=(200, 260), png=True)
-    make_pages(order)
-    make_pages(replace(order, out=tmp_path / "b", workers=2))
-    make_pages(replace(order, out=tmp_path / "c", count=1))
+    options = SynthOptions(fonts, tmp_path / "a", count=3, seed=4, size=(200, 260), png=True)
+    make_pages(options)
+    make_pages(replace(options, out=tmp_path / "b", workers=2))
+    make_pages(replace(options, out=tmp_path / "c", count=1))
     a, b, c = (contents(tmp_path / name) for name in "abc")
     assert a == b and len(a) == 10, "images, JSON and PAGE, byte for byte"
     assert len(c) == 4 and c["pages.tsv"] == b"".join(a.pop("pages.tsv").splitlines(keepends=True)[:2])
@@ -81,25 +81,27 @@ def test_a_page_hangs_on_seed_and_number_alone(fonts: Path, tmp_path: Path) -> N
 
 
 def test_kinds_come_by_share_or_in_turn(fonts: Path) -> None:
-    order = Order(fonts, fonts)
-    drawn = [page_kind(order, k) for k in range(600)]
+    options = SynthOptions(fonts, fonts)
+    drawn = [page_kind(options, k) for k in range(600)]
     assert set(drawn) == set(KINDS) and drawn.count("half-leaf") > drawn.count("horizontal")
-    asked = replace(order, kinds=("table", "title"))
+    asked = replace(options, kinds=("table", "title"))
     assert [page_kind(asked, k) for k in range(3)] == ["table", "title", "table"]
 
 
 def test_a_page_fits_the_size(fonts: Path) -> None:
-    desk, _ = set_up(Order(fonts, fonts, size=(300, 400)))
+    resources, _ = load_resources(SynthOptions(fonts, fonts, size=(300, 400)))
     for number in range(6):
-        page = compose(desk, number)
+        page = compose(resources, number)
         assert page.width <= 300 and page.height <= 400
         assert page.width in (299, 300) or page.height in (399, 400)
 
 
 def test_clean_pages_have_no_wear(fonts: Path, tmp_path: Path) -> None:
-    order = Order(fonts, tmp_path / "clean", kinds=("half-leaf",), size=(300, 400), degraded=False, png=True)
-    make_pages(order)
-    make_pages(replace(order, out=tmp_path / "worn", degraded=True))
+    options = SynthOptions(
+        fonts, tmp_path / "clean", kinds=("half-leaf",), size=(300, 400), degraded=False, png=True
+    )
+    make_pages(options)
+    make_pages(replace(options, out=tmp_path / "worn", degraded=True))
     clean, worn = (contents(tmp_path / name)["00001-half-leaf.png"] for name in ("clean", "worn"))
     assert clean != worn and len(clean) < len(worn)
 
@@ -107,17 +109,17 @@ def test_clean_pages_have_no_wear(fonts: Path, tmp_path: Path) -> None:
 def test_characters_of_a_list_and_those_that_cannot_be_drawn(fonts: Path, tmp_path: Path) -> None:
     chars = tmp_path / "chars.txt"
     chars.write_text(f"天\n地玄\n{RARE}鬭{RARE}\n", encoding="utf-8")
-    order = Order(fonts, tmp_path / "out", chars=chars, size=(200, 260), formats=("json",))
-    report = make_pages(order)
+    options = SynthOptions(fonts, tmp_path / "out", chars=chars, size=(200, 260), formats=("json",))
+    report = make_pages(options)
     assert set(report.characters) == set("天地玄") and report.missing == (RARE, "鬭")
     assert (tmp_path / "out" / "missing.tsv").read_text("utf-8") == f"{RARE}\tU+20000\n鬭\tU+9B2D\n"
-    assert any(RARE in line and "2 characters" in line for line in summary(report, order))
+    assert any(RARE in line and "2 characters" in line for line in summary(report, options))
 
 
 def test_characters_of_a_text_that_cannot_be_drawn(fonts: Path, tmp_path: Path) -> None:
     text = tmp_path / "text.txt"
     text.write_text("天地玄黃鬭天地玄黃", encoding="utf-8")
-    assert set_up(Order(fonts, tmp_path, text=text))[1] == ["鬭"]
+    assert load_resources(SynthOptions(fonts, tmp_path, text=text))[1] == ["鬭"]
 
 
 def bench_fonts(folder: Path) -> Path:
@@ -139,23 +141,23 @@ def arguments(**changes: object) -> dict[str, object]:
 
 def test_the_benchmark_is_the_same_whatever_else_is_installed(tmp_path: Path) -> None:
     fonts = bench_fonts(tmp_path / "fonts")
-    order = make_order(arguments(fonts=fonts, out=tmp_path, bench=True))
-    desk, missing = set_up(order)
-    assert order.count == BENCH_PAGES and missing == []
-    keys = [face.key for face in desk.fonts.faces]
+    options = parse_options(arguments(fonts=fonts, out=tmp_path, bench=True))
+    resources, missing = load_resources(options)
+    assert options.count == BENCH_PAGES and missing == []
+    keys = [face.key for face in resources.fonts.faces]
     assert keys == ["DejimaMincho", "HanaMinA", "HanaMinB", "TW-Kai", "TW-Kai-ExtB", "UKai-TW", "cwTeXMing"]
-    assert len(desk.fonts.faces[5].codepoints) == len(set(THOUSAND[:102]))
-    assert {page_kind(order, k) for k in range(len(KINDS))} == set(KINDS)
-    pages = [compose(desk, k) for k in range(4)]
+    assert len(resources.fonts.faces[5].codepoints) == len(set(THOUSAND[:102]))
+    assert tuple(page_kind(options, k) for k in range(len(BENCHMARK_KINDS))) == BENCHMARK_KINDS
+    pages = [compose(resources, k) for k in range(4)]
     (fonts / "other.ttf").unlink()
-    again, _ = set_up(order)
+    again, _ = load_resources(options)
     for number, page in enumerate(pages):
         other = compose(again, number)
         assert page.text == other.text and (page.boxes == other.boxes).all()
         assert (page.faces == other.faces).all()
     (fonts / "ukai.ttc").unlink()
     with pytest.raises(InputError, match=r"needs the face UKai-TW \(package: deb fonts-arphic-ukai\)"):
-        set_up(order)
+        load_resources(options)
 
 
 @pytest.mark.parametrize(
@@ -175,7 +177,7 @@ def test_the_benchmark_is_the_same_whatever_else_is_installed(tmp_path: Path) ->
 )
 def test_orders_that_make_no_sense(changes: dict[str, object], message: str) -> None:
     with pytest.raises(InputError) as caught:
-        make_order(arguments(fonts=Path("f"), out=Path("o"), **changes))
+        parse_options(arguments(fonts=Path("f"), out=Path("o"), **changes))
     assert message in str(caught.value)
 
 

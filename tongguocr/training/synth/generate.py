@@ -1,8 +1,9 @@
-"""`tongguocr synth`: an order of synthetic pages in, images and ground truth in a folder out.
+"""Synthetic pages into a folder: what `tongguocr synth` does.
 
-Page k hangs on the seed and on k alone, so the same order gives the same pages with any number of workers.
-The benchmark is an order with everything fixed: 200 pages in turn over all kinds, set in faces and from
-documents that training never sees, with the same few faces for rare characters everywhere.
+In: `SynthOptions`. Out: images with their ground truth, and tables of what is in the folder. Page k depends
+on the seed and on k alone, so the same options give the same pages with any number of workers. The frozen
+benchmark has all options fixed: 200 pages in turn over its kinds, set in faces and from documents that
+training never sees, with the same few faces for rare characters everywhere.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ import numpy as np
 from tongguocr.characters import is_ideograph
 from tongguocr.errors import InputError
 from tongguocr.files import decode_utf8, read_bytes, write_bytes
-from tongguocr.training.synth.compose import KINDS, compose_page, pick_kind
 from tongguocr.training.synth.composition import Composition, scaled
 from tongguocr.training.synth.degradation import NO_DEGRADATION
 from tongguocr.training.synth.export import export_page, prepare, write_lists
 from tongguocr.training.synth.fonts import FontBook, known_faces, load_fonts
+from tongguocr.training.synth.kinds import BENCHMARK_KINDS, KINDS, compose_page, pick_kind
 from tongguocr.training.synth.text import TextSource, from_characters, load_text
 
 BENCH_PAGES = 200
@@ -40,8 +41,8 @@ BENCH_FALLBACKS = ("HanaMinA", "HanaMinB", "TW-Kai", "TW-Kai-ExtB")
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """What pages are wanted, and where."""
+class SynthOptions:
+    """Which pages are wanted, and where."""
 
     fonts: Path
     out: Path
@@ -62,7 +63,7 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class WrittenPage:
     """One page that was written."""
 
     name: str
@@ -74,9 +75,9 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What came of an order."""
+    """Which pages were written, and what is in them."""
 
-    pages: tuple[Made, ...]
+    pages: tuple[WrittenPage, ...]
     missing: tuple[str, ...]
     """Characters that were asked for and that no face draws."""
     kinds: Counter[str] = field(default_factory=Counter)
@@ -84,30 +85,30 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
-class Workshop:
-    """What every worker needs, loaded once."""
+class Resources:
+    """What every worker needs: the options, and the fonts and text that they name, loaded once."""
 
-    order: Order
+    options: SynthOptions
     fonts: FontBook
     text: TextSource
 
 
-def make_order(args: Mapping[str, Any]) -> Order:
-    """An order from the command's arguments; the benchmark's are fixed but for its folders and text."""
+def parse_options(args: Mapping[str, Any]) -> SynthOptions:
+    """Options from the command's arguments; the benchmark's are fixed but for its folders and text."""
     formats = tuple(name.strip() for name in args["format"].split(",") if name.strip())
     if not formats:
         raise InputError("--format: at least one format is needed.")
     workers = _number(args, "workers", os.cpu_count() or 1, least=1)
-    order = Order(args["fonts"], args["out"], text=args["text"], formats=formats, workers=workers)
+    options = SynthOptions(args["fonts"], args["out"], text=args["text"], formats=formats, workers=workers)
     if args["bench"]:
         for name in ("n", "seed", "kind", "chars", "size", "clean", "png"):
             if args[name] is not None and args[name] is not False:
                 raise InputError(f"--bench is the same everywhere; leave out {_option(name)}.")
-        return replace(order, count=BENCH_PAGES, seed=BENCH_SEED, kinds=tuple(KINDS), bench=True)
+        return replace(options, count=BENCH_PAGES, seed=BENCH_SEED, kinds=BENCHMARK_KINDS, bench=True)
     if args["text"] and args["chars"]:
         raise InputError("--text and --chars are both given; take one of them.")
     return replace(
-        order,
+        options,
         count=_number(args, "n", 1, least=1),
         seed=_number(args, "seed", 0, least=0),
         kinds=tuple(args["kind"] or ()),
@@ -138,49 +139,51 @@ def parse_size(text: str) -> tuple[int, int]:
     return width, height
 
 
-def make_pages(order: Order, progress: Callable[[int], None] | None = None) -> Report:
-    """Write all pages of the order; `progress` takes the number that are done."""
-    desk, missing = set_up(order)
-    prepare(order.out, order.formats)
-    made: list[Made] = []
-    for page in _each(desk):
-        made.append(page)
+def make_pages(options: SynthOptions, progress: Callable[[int], None] | None = None) -> Report:
+    """Write all pages; `progress` takes the number that are done."""
+    resources, missing = load_resources(options)
+    prepare(options.out, options.formats)
+    written: list[WrittenPage] = []
+    for page in _make_all(resources):
+        written.append(page)
         if progress:
-            progress(len(made))
+            progress(len(written))
     report = Report(
-        tuple(made),
+        tuple(written),
         tuple(missing),
-        Counter(page.kind for page in made),
-        Counter(char for page in made for char in page.text),
+        Counter(page.kind for page in written),
+        Counter(char for page in written for char in page.text),
     )
-    _write_report(report, order)
+    _write_report(report, options)
     return report
 
 
-def set_up(order: Order) -> tuple[Workshop, list[str]]:
-    """Fonts and text of an order, and the characters of that text that cannot be drawn."""
-    for kind in order.kinds:
+def load_resources(options: SynthOptions) -> tuple[Resources, list[str]]:
+    """The fonts and the text, and the characters of that text that no font draws."""
+    for kind in options.kinds:
         if kind not in KINDS:
             raise InputError(f"There is no kind of page {kind!r}; take some of {', '.join(KINDS)}.")
-    fonts = load_fonts(order.fonts)
-    if order.bench:
-        fonts = bench_book(fonts, order.fonts)
+    fonts = load_fonts(options.fonts)
+    if options.bench:
+        fonts = benchmark_fonts(fonts, options.fonts)
     # A wrong folder should be told now and not by every worker.
-    fonts.pick(np.random.default_rng(0), order.bench)
-    drawn = None if order.bench else False
-    if order.chars is None:
-        text = load_text(order.text, order.bench)
-        return Workshop(order, fonts, text), fonts.missing(_characters_of(text), drawn)
-    wanted = [c for c in decode_utf8(read_bytes(order.chars), order.chars) if not c.isspace()]
+    fonts.pick(np.random.default_rng(0), options.bench)
+    drawn = None if options.bench else False
+    if options.chars is None:
+        text = load_text(options.text, options.bench)
+        return Resources(options, fonts, text), fonts.missing(_characters_of(text), drawn)
+    wanted = [c for c in decode_utf8(read_bytes(options.chars), options.chars) if not c.isspace()]
     missing = set(fonts.missing(wanted, drawn))
     kept = "".join(c for c in wanted if c not in missing)
     if not any(is_ideograph(c) or c in "〇○" for c in kept):
-        raise InputError(f"{order.chars}: no font draws any of these characters.")
-    return Workshop(order, fonts, from_characters(kept)), [c for c in dict.fromkeys(wanted) if c in missing]
+        raise InputError(f"{options.chars}: no font draws any of these characters.")
+    return Resources(options, fonts, from_characters(kept)), [
+        c for c in dict.fromkeys(wanted) if c in missing
+    ]
 
 
-def bench_book(fonts: FontBook, folder: Path) -> FontBook:
-    """The held-out faces and the benchmark's fallbacks, all of which must be there."""
+def benchmark_fonts(fonts: FontBook, folder: Path) -> FontBook:
+    """The held-out faces and the benchmark's fallbacks among these fonts; all of them must be there."""
     listed = {face["key"]: face for face in known_faces()}
     needed = [key for key in listed if listed[key].get("held_out") or key in BENCH_FALLBACKS]
     found = {face.key: face for face in fonts.faces}
@@ -192,65 +195,68 @@ def bench_book(fonts: FontBook, folder: Path) -> FontBook:
 
 
 def page_seed(seed: int, number: int) -> int:
-    """The seed of page `number`, unlike that of any other page of this or another order."""
+    """The seed of page `number`, unlike that of any other page with this or another seed."""
     return int(np.random.SeedSequence([seed, number]).generate_state(1, np.uint64)[0] >> np.uint64(1))
 
 
-def page_kind(order: Order, number: int) -> str:
-    """The kinds that were asked for in turn, or any by its share."""
-    if order.kinds:
-        return order.kinds[number % len(order.kinds)]
-    return pick_kind(np.random.default_rng([order.seed, number, 1]))
+def page_kind(options: SynthOptions, number: int) -> str:
+    """The kind of page `number`: the kinds that were asked for in turn, or any by its share."""
+    if options.kinds:
+        return options.kinds[number % len(options.kinds)]
+    return pick_kind(np.random.default_rng([options.seed, number, 1]))
 
 
-def compose(desk: Workshop, number: int) -> Composition:
-    """Page `number` of the order, before ink."""
-    order = desk.order
-    seed, kind = page_seed(order.seed, number), page_kind(order, number)
-    composition = compose_page(kind, desk.text, desk.fonts, seed, order.bench)
-    if order.size is None:
+def compose(resources: Resources, number: int) -> Composition:
+    """Page `number`, before ink."""
+    options = resources.options
+    seed, kind = page_seed(options.seed, number), page_kind(options, number)
+    composition = compose_page(kind, resources.text, resources.fonts, seed, options.bench)
+    if options.size is None:
         return composition
-    width, height = order.size
+    width, height = options.size
     return scaled(composition, min(width / composition.width, height / composition.height))
 
 
-def make_page(desk: Workshop, number: int) -> Made:
+def make_page(resources: Resources, number: int) -> WrittenPage:
     """Compose, paint and write one page."""
     from tongguocr.training.synth.paint import render
 
-    order, composition = desk.order, compose(desk, number)
-    pixels, page = render(composition, desk.fonts, None if order.degraded else NO_DEGRADATION)
+    options, composition = resources.options, compose(resources, number)
+    pixels, page = render(composition, resources.fonts, None if options.degraded else NO_DEGRADATION)
     name = f"{number + 1:05d}-{composition.kind}"
-    export_page(page, pixels, name, order.out, order.formats, "png" if order.png else "jpg")
-    counted = Counter(desk.fonts.faces[face].key for face in composition.faces.tolist())
+    export_page(page, pixels, name, options.out, options.formats, "png" if options.png else "jpg")
+    counted = Counter(resources.fonts.faces[face].key for face in composition.faces.tolist())
     face = counted.most_common(1)[0][0] if counted else ""
-    return Made(name, composition.kind, face, len(page.lines), "".join(composition.text))
+    return WrittenPage(name, composition.kind, face, len(page.lines), "".join(composition.text))
 
 
-_desk: Workshop | None = None
-"""In a worker process: what `_start` was given."""
+_resources: Resources | None = None
+"""In a worker process: what `_init_worker` was given."""
 
 
-def _start(desk: Workshop) -> None:
-    global _desk
-    _desk = desk
+def _init_worker(resources: Resources) -> None:
+    global _resources
+    _resources = resources
 
 
-def _work(number: int) -> Made:
-    assert _desk is not None
-    return make_page(_desk, number)
+def _make_in_worker(number: int) -> WrittenPage:
+    assert _resources is not None
+    return make_page(_resources, number)
 
 
-def _each(desk: Workshop) -> Iterator[Made]:
-    order = desk.order
-    if order.workers <= 1:
-        yield from (make_page(desk, number) for number in range(order.count))
+def _make_all(resources: Resources) -> Iterator[WrittenPage]:
+    options = resources.options
+    if options.workers <= 1:
+        yield from (make_page(resources, number) for number in range(options.count))
         return
     # Fresh processes, on every system: a forked one may inherit a lock that a thread of ours held.
     with ProcessPoolExecutor(
-        min(order.workers, order.count), get_context("spawn"), initializer=_start, initargs=(desk,)
+        min(options.workers, options.count),
+        get_context("spawn"),
+        initializer=_init_worker,
+        initargs=(resources,),
     ) as pool:
-        yield from pool.map(_work, range(order.count))
+        yield from pool.map(_make_in_worker, range(options.count))
 
 
 def _characters_of(text: TextSource) -> Iterable[str]:
@@ -258,35 +264,35 @@ def _characters_of(text: TextSource) -> Iterable[str]:
     return sorted(char for char in found if is_ideograph(char) or char in "〇○")
 
 
-def _write_report(report: Report, order: Order) -> None:
+def _write_report(report: Report, options: SynthOptions) -> None:
     """What is in the folder, as tables: the pages, and the characters that could not be drawn."""
     rows = [("name", "kind", "face", "lines", "characters")]
     rows += [(p.name, p.kind, p.face, str(p.lines), str(len(p.text))) for p in report.pages]
-    write_bytes("".join("\t".join(row) + "\n" for row in rows).encode(), order.out / "pages.tsv")
-    (order.out / "missing.tsv").unlink(missing_ok=True)
+    write_bytes("".join("\t".join(row) + "\n" for row in rows).encode(), options.out / "pages.tsv")
+    (options.out / "missing.tsv").unlink(missing_ok=True)
     if report.missing:
         missing = "".join(f"{char}\tU+{ord(char):04X}\n" for char in report.missing)
-        write_bytes(missing.encode(), order.out / "missing.tsv")
-    split = "test" if order.bench else "train"
-    write_lists(order.out, [p.name for p in report.pages], report.characters, order.formats, split)
+        write_bytes(missing.encode(), options.out / "missing.tsv")
+    split = "test" if options.bench else "train"
+    write_lists(options.out, [p.name for p in report.pages], report.characters, options.formats, split)
 
 
-def make_with_progress(order: Order) -> None:
-    """Make the pages with a progress bar on standard error, and say on standard output what was made."""
+def generate(options: SynthOptions) -> None:
+    """Write the pages with a progress bar on standard error, and say on standard output what was written."""
     from tongguocr.progress import page_bar
 
-    with page_bar(order.count) as bar:
-        report = make_pages(order, lambda done: bar.step())
-    print("\n".join(summary(report, order)))
+    with page_bar(options.count) as bar:
+        report = make_pages(options, lambda done: bar.step())
+    print("\n".join(summary(report, options)))
 
 
-def summary(report: Report, order: Order) -> Iterator[str]:
+def summary(report: Report, options: SynthOptions) -> Iterator[str]:
     """The report as lines of text."""
     total, distinct = report.characters.total(), len(report.characters)
-    yield f"{len(report.pages)} pages, {total} characters, {distinct} of them different: {order.out}"
+    yield f"{len(report.pages)} pages, {total} characters, {distinct} of them different: {options.out}"
     for kind, count in report.kinds.most_common():
         yield f"  {kind:<16}{count:>6}"
     if report.missing:
         shown = "".join(report.missing[:SHOWN]) + ("…" if len(report.missing) > SHOWN else "")
-        where = order.out / "missing.tsv"
+        where = options.out / "missing.tsv"
         yield f"{len(report.missing)} characters that no font here draws: {shown} ({where})"
