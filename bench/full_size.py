@@ -21,7 +21,7 @@ from rich.table import Table
 
 from bench.machine import machine, wait
 from tongguocr.engines.glm.config import MERGE, PUBLISHED, GlmSize
-from tongguocr.engines.glm.generate import generate
+from tongguocr.engines.glm.decoding import generate
 from tongguocr.engines.glm.processor import grids_of, patch_pictures
 from tongguocr.errors import InputError
 from tongguocr.training.distributed import Team
@@ -32,9 +32,9 @@ from tongguocr.training.glm.estimate import (
     forward_operations,
     step_operations,
 )
-from tongguocr.training.glm.fresh import fresh_foundation, fresh_tokenizer
+from tongguocr.training.glm.from_scratch import byte_tokenizer, random_model
 from tongguocr.training.glm.network import GlmTrainingNetwork, compile_layers
-from tongguocr.training.glm.samples import GlmBatch, GlmSample, stack_glm
+from tongguocr.training.glm.samples import GlmBatch, GlmSample, collate
 from tongguocr.training.glm.stage import GlmDrawnStage, load_glm_drawn_stage
 from tongguocr.training.glm.task import PageLesson, Pupil
 from tongguocr.training.optimisers import Run, make_optimisers, take_step
@@ -86,27 +86,27 @@ def paper_stages(blocks: int) -> dict[str, PaperStage]:
 
 def random_batch(pupil: Pupil, shape: Shape) -> GlmBatch:
     """Pictures of noise with answers of noise."""
-    dice, wording, stride = np.random.default_rng(0), pupil.wording, pupil.vision.patch * MERGE
+    dice, prompt, stride = np.random.default_rng(0), pupil.prompt, pupil.processor.patch * MERGE
     sides = tuple(side // stride * stride for side in (shape.height, shape.width))
     samples = []
     for _ in range(shape.rows):
         picture = dice.integers(0, 256, (*sides, 3)).astype(np.uint8)
-        ids = tuple(dice.integers(0, len(wording.spellings) - TRANSITIONS, shape.answer).tolist())
-        tokens = len(wording.prompt(sides[0] * sides[1] // stride**2)) + shape.answer
+        ids = tuple(dice.integers(0, len(prompt.spellings) - TRANSITIONS, shape.answer).tolist())
+        tokens = len(prompt.ids(sides[0] * sides[1] // stride**2)) + shape.answer
         samples.append(GlmSample(picture, "", ids, tokens))
-    return stack_glm(samples, wording, pupil.vision)
+    return collate(samples, prompt, pupil.processor)
 
 
 def make_pupil(size: GlmSize, run: Run, checkpointing: bool) -> Pupil:
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     with device:
-        foundation = fresh_foundation(size, fresh_tokenizer())
-    network = GlmTrainingNetwork(foundation.model).to(device).train()
+        pretrained = random_model(size, byte_tokenizer())
+    network = GlmTrainingNetwork(pretrained.model).to(device).train()
     if checkpointing:
-        foundation.model.gradient_checkpointing_enable({"use_reentrant": False})
+        pretrained.model.gradient_checkpointing_enable({"use_reentrant": False})
     if run.compile:
-        compile_layers(foundation.model)
-    return Pupil(network, network, foundation.wording, foundation.vision, run, Team(device))
+        compile_layers(pretrained.model)
+    return Pupil(network, network, pretrained.prompt, pretrained.processor, run, Team(device))
 
 
 def time_steps(pupil: Pupil, shape: Shape, repeats: int) -> tuple[float, float]:
@@ -142,12 +142,12 @@ def time_reading(pupil: Pupil, shape: Shape) -> str:
     device, batch = pupil.team.device, random_batch(pupil, shape)
     pictures = [picture.to(device) for picture in batch.pictures]
     network = pupil.network.eval().to(torch.bfloat16 if device.type == "cuda" else torch.float32)
-    grids = grids_of(pictures, pupil.vision)
+    grids = grids_of(pictures, pupil.processor)
     for longest in (2, shape.answer):
         start = wait(device)
-        patches = patch_pictures(pictures, pupil.vision)
+        patches = patch_pictures(pictures, pupil.processor)
         with torch.compiler.set_stance("force_eager"):
-            written = generate(network, patches, grids, pupil.wording, longest, rivals=4)
+            written = generate(network, patches, grids, pupil.prompt, longest, alternatives=4)
         seconds = wait(device) - start
     count = sum(len(text.tokens) for text in written)
     what = (

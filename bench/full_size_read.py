@@ -20,7 +20,7 @@ from bench.pages import load_folder
 from tongguocr.alignment import DELETION, INSERTION, MATCH, SUBSTITUTION, align
 from tongguocr.blocks import cut_blocks
 from tongguocr.engines.base import fill_page, make_inputs
-from tongguocr.engines.glm.engine import HfEngine, HfReading
+from tongguocr.engines.glm.engine import HfEngine, HfSettings
 from tongguocr.engines.guard import Guarded
 from tongguocr.errors import InputError
 from tongguocr.page import Page
@@ -50,8 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     pages = list(load_folder(chosen.folder))[: chosen.pages]
     if not pages:
         raise InputError(f"{chosen.folder}: there are no pages here.")
-    reading = HfReading(rows=chosen.rows, image_tokens=chosen.image_tokens)
-    engine = Guarded(HfEngine(chosen.model, reading))
+    settings = HfSettings(rows=chosen.rows, image_tokens=chosen.image_tokens)
+    engine = Guarded(HfEngine(chosen.model, settings))
     start = time.perf_counter()
     found = read_together(pages, engine)
     seconds = time.perf_counter() - start

@@ -9,7 +9,7 @@ from glm_models import write_model
 from labelled_pages import write_pages
 
 from bench import full_size, full_size_read
-from tongguocr.engines.glm.image_settings import Manner, write_manner
+from tongguocr.engines.glm.image_settings import ImageSettings, save_image_settings
 
 
 def test_the_benches_run_on_a_toy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -17,6 +17,6 @@ def test_the_benches_run_on_a_toy(tmp_path: Path, capsys: pytest.CaptureFixture[
     told = capsys.readouterr().out
     assert "tokens/s" in told and "8 such GPUs" in told
     write_pages(tmp_path / "pages", 2, columns=1, length=2)
-    write_manner(Manner(side=112), write_model(tmp_path / "model"))
+    save_image_settings(ImageSettings(side=112), write_model(tmp_path / "model"))
     full_size_read.main([str(tmp_path / "pages"), str(tmp_path / "model"), "--rows", "2"])
     assert "2 pages, 4 characters" in capsys.readouterr().out

@@ -10,11 +10,11 @@ import torch
 from labelled_pages import CHARS
 
 from tongguocr.engines.glm.config import GlmSize
-from tongguocr.engines.glm.pretrained import Foundation, save_foundation
+from tongguocr.engines.glm.pretrained import PretrainedModel, save_pretrained
 from tongguocr.engines.glm.processor import image_tokens
 from tongguocr.training.glm.expand import expand
-from tongguocr.training.glm.fresh import fresh_foundation, fresh_tokenizer
-from tongguocr.training.glm.samples import GlmBatch, GlmSample, stack_glm
+from tongguocr.training.glm.from_scratch import byte_tokenizer, random_model
+from tongguocr.training.glm.samples import GlmBatch, GlmSample, collate
 
 COMMON = "天地人之"
 """Characters that are one token before anything is added."""
@@ -37,7 +37,7 @@ SIZE = GlmSize(
 
 @cache
 def tokenizer_text() -> str:
-    return fresh_tokenizer([COMMON[:1] * 9, *(char * 5 for char in COMMON)] * 5, 60).to_str()
+    return byte_tokenizer([COMMON[:1] * 9, *(char * 5 for char in COMMON)] * 5, 60).to_str()
 
 
 def make_tokenizer():  # type: ignore[no-untyped-def]
@@ -46,17 +46,17 @@ def make_tokenizer():  # type: ignore[no-untyped-def]
     return Tokenizer.from_str(tokenizer_text())
 
 
-def make_foundation(size: GlmSize = SIZE, seed: int = 1) -> Foundation:
+def make_pretrained(size: GlmSize = SIZE, seed: int = 1) -> PretrainedModel:
     """A small model with lively random weights."""
-    foundation = fresh_foundation(size, make_tokenizer(), seed)
+    pretrained = random_model(size, make_tokenizer(), seed)
     with torch.no_grad():
-        foundation.model.lm_head.weight.mul_(8)
-    return foundation
+        pretrained.model.lm_head.weight.mul_(8)
+    return pretrained
 
 
 def write_model(folder: Path, characters: str = CHARS) -> Path:
     """An expanded one as a folder."""
-    save_foundation(expand(make_foundation(), characters)[0], folder)
+    save_pretrained(expand(make_pretrained(), characters)[0], folder)
     return folder
 
 
@@ -64,17 +64,17 @@ SHAPES = [(112, 140), (140, 112), (112, 140), (112, 112)]
 TEXTS = ["天地<left>𤣥", "人", "㫖㫖<down>䟽䟽䟽天", "永"]
 
 
-def make_samples(foundation: Foundation) -> list[GlmSample]:
+def make_samples(pretrained: PretrainedModel) -> list[GlmSample]:
     """Pictures of noise in a few sizes, with answers."""
-    dice, wording = np.random.default_rng(1), foundation.wording
+    dice, prompt = np.random.default_rng(1), pretrained.prompt
     samples = []
     for (high, wide), text in zip(SHAPES, TEXTS, strict=True):
         picture = dice.integers(0, 256, (high, wide, 3)).astype(np.uint8)
-        answer = (*wording.encode(text), wording.end)
-        prompt = wording.prompt(image_tokens(high, wide, foundation.vision))
-        samples.append(GlmSample(picture, text, answer, len(prompt) + len(answer)))
+        answer = (*prompt.encode(text), prompt.end)
+        question = prompt.ids(image_tokens(high, wide, pretrained.processor))
+        samples.append(GlmSample(picture, text, answer, len(question) + len(answer)))
     return samples
 
 
-def make_batch(foundation: Foundation) -> GlmBatch:
-    return stack_glm(make_samples(foundation), foundation.wording, foundation.vision)
+def make_batch(pretrained: PretrainedModel) -> GlmBatch:
+    return collate(make_samples(pretrained), pretrained.prompt, pretrained.processor)

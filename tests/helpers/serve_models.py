@@ -40,26 +40,26 @@ def write_speaking_model(folder: Path) -> Path:
     the prompt's last token is quiet, so that what follows it is the picture's doing.
     """
     import torch
-    from glm_models import RARE, make_foundation
+    from glm_models import RARE, make_pretrained
     from labelled_pages import CHARS
 
-    from tongguocr.engines.glm.image_settings import Manner, write_manner
-    from tongguocr.engines.glm.pretrained import save_foundation
+    from tongguocr.engines.glm.image_settings import ImageSettings, save_image_settings
+    from tongguocr.engines.glm.pretrained import save_pretrained
     from tongguocr.training.glm.expand import expand
 
-    foundation = expand(make_foundation(), CHARS + RARE)[0]
-    ids = [*foundation.wording.encode(SPOKEN), foundation.wording.end]
+    pretrained = expand(make_pretrained(), CHARS + RARE)[0]
+    ids = [*pretrained.prompt.encode(SPOKEN), pretrained.prompt.end]
     assert len(set(ids)) == len(ids)
     dice = torch.Generator().manual_seed(3)
     with torch.no_grad():
-        table, head = foundation.model.get_input_embeddings().weight, foundation.model.lm_head.weight
+        table, head = pretrained.model.get_input_embeddings().weight, pretrained.model.lm_head.weight
         rows = torch.randn(len(ids), table.shape[1], generator=dice)
         table[ids] = 20 * rows
         head.zero_()
         head[ids[1:]] = 0.1 * rows[:-1]
         head[ids[0]] = 0.1 * torch.randn(table.shape[1], generator=dice)
-    save_foundation(foundation, folder)
-    write_manner(Manner(side=128), folder)
+    save_pretrained(pretrained, folder)
+    save_image_settings(ImageSettings(side=128), folder)
     return folder
 
 

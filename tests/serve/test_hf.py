@@ -16,9 +16,9 @@ from serve_models import SPOKEN, as_process, ask, form, png, question, write_spe
 
 from tongguocr.engines import open_engine
 from tongguocr.engines.base import BlockInput, Engine
+from tongguocr.engines.glm.decoding import Decoded
 from tongguocr.engines.glm.engine import HfEngine
-from tongguocr.engines.glm.generate import Written
-from tongguocr.engines.glm.image_settings import Manner
+from tongguocr.engines.glm.image_settings import ImageSettings
 from tongguocr.formats.page_json import render_json
 from tongguocr.reader import Reader
 from tongguocr.serve.answers import reply_of_model, whole_block
@@ -102,29 +102,31 @@ def test_a_picture_is_shown_as_a_crop_is(scribe: HfEngine) -> None:
     (block,) = inputs_of(make_page(1, size=40, seed=3))
     whole = whole_block(block.crop.pixels)
     for side in (128, 1024):
-        square = Manner(side=side)
-        assert (square.show(whole, scribe.vision)[0] == square.show(block, scribe.vision)[0]).all()
-    narrow = Manner(square=False).show(whole, scribe.vision)[0]
+        square = ImageSettings(side=side)
+        assert (
+            square.picture_of(whole, scribe.processor) == square.picture_of(block, scribe.processor)
+        ).all()
+    narrow = ImageSettings(square=False).picture_of(whole, scribe.processor)
     assert narrow.shape[0] > 2 * narrow.shape[1], "the canvas's padding is not shown to who wants none"
 
 
 def test_blank_pictures_are_not_read_and_circles_are_left(
     scribe: HfEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one = scribe.wording.encode("一")[0]
+    one = scribe.prompt.encode("一")[0]
 
     def circling(
-        network: Any, patches: Any, grids: Any, wording: Any, longest: int, stop: Any, rivals: int
-    ) -> list[Written]:
-        text = Written()
+        network: Any, patches: Any, grids: Any, prompt: Any, longest: int, stop: Any, alternatives: int
+    ) -> list[Decoded]:
+        text = Decoded()
         while len(text.tokens) < longest:
             text.tokens.append(one)
-            text.candidates.append(([one, *wording.ends[:rivals]], [0.9, 0.1, 0.0][: 1 + rivals]))
+            text.candidates.append(([one, *prompt.ends[:alternatives]], [0.9, 0.1, 0.0][: 1 + alternatives]))
             if stop(0, one):
                 break
         return [text]
 
-    monkeypatch.setattr("tongguocr.engines.glm.generate.generate", circling)
+    monkeypatch.setattr("tongguocr.engines.glm.decoding.generate", circling)
     blank = reply_of_model(scribe, whole_block(np.full((60, 60), 200, np.uint8)), 99, 0)
     assert (blank.text, blank.tokens, blank.cut) == ("", (), False) and blank.asked > 10
     reply = reply_of_model(scribe, blocks()[0], 400, 2)
@@ -137,7 +139,7 @@ def test_too_little_memory_is_a_sentence(scribe: HfEngine, monkeypatch: pytest.M
     def full(*_: object) -> None:
         raise torch.OutOfMemoryError("full")
 
-    monkeypatch.setattr("tongguocr.engines.glm.generate.generate", full)
+    monkeypatch.setattr("tongguocr.engines.glm.decoding.generate", full)
     with pytest.raises(StatusError, match="too little memory") as caught:
         reply_of_model(scribe, blocks()[0], 9, 0)
     assert caught.value.status == 503

@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     need_full_size("Expanding a model")
-    from tongguocr.engines.glm.pretrained import load_foundation, save_foundation
+    from tongguocr.engines.glm.pretrained import load_pretrained, save_pretrained
     from tongguocr.training.glm.expand import STARTS, expand, read_added
 
     start = next((way for way in STARTS if way == args.start), None)
@@ -32,6 +32,6 @@ def run(args: argparse.Namespace) -> None:
     if args.added is None and args.no_transitions:
         raise InputError("There is nothing to add: no --added, and --no-transitions.")
     characters = read_added(args.added) if args.added else []
-    foundation, added = expand(load_foundation(args.model), characters, not args.no_transitions, start)
-    save_foundation(foundation, args.output)
+    pretrained, added = expand(load_pretrained(args.model), characters, not args.no_transitions, start)
+    save_pretrained(pretrained, args.output)
     print(f"{added.tell()}\n{args.output}")

@@ -124,7 +124,7 @@ def _train_glm_on_blocks(args: argparse.Namespace, device: torch.device) -> None
 
 
 def _train_glm_on_pages(args: argparse.Namespace, device: torch.device) -> None:
-    from tongguocr.engines.glm.pretrained import load_foundation
+    from tongguocr.engines.glm.pretrained import load_pretrained
     from tongguocr.training.glm.plan import plan_pages
     from tongguocr.training.glm.stage import load_glm_stage
     from tongguocr.training.glm.train import find_glm_start, train_glm_pages
@@ -140,4 +140,4 @@ def _train_glm_on_pages(args: argparse.Namespace, device: torch.device) -> None:
     if args.dry_run is not None:
         print(plan_pages(stage, pages, start, args.dry_run))
         return
-    train_glm_pages(pages, stage, load_foundation(start), args.out, device, say)
+    train_glm_pages(pages, stage, load_pretrained(start), args.out, device, say)

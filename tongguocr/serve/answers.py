@@ -13,7 +13,7 @@ from itertools import islice
 import numpy as np
 
 from tongguocr.engines.base import BlockInput
-from tongguocr.engines.glm.engine import HfEngine
+from tongguocr.engines.glm.engine import BLANK, HfEngine
 from tongguocr.engines.guard import find_loop
 from tongguocr.engines.prepare import contrast
 from tongguocr.geometry import Box
@@ -98,25 +98,25 @@ def reply_of_model(engine: HfEngine, block: BlockInput, most: int, rivals: int) 
 
     from tongguocr.engines.glm.processor import image_tokens
 
-    picture = engine.manner.show(block, engine.vision)[0]
+    picture = engine.image_settings.picture_of(block, engine.processor)
     high, wide = picture.shape[:2]
-    asked = len(engine.wording.prompt(image_tokens(high, wide, engine.vision)))
-    if contrast(picture) < engine.reading.blank:
+    asked = len(engine.prompt.ids(image_tokens(high, wide, engine.processor)))
+    if contrast(picture) < BLANK:
         return Reply(asked=asked)
     seen: list[int] = []
 
     def circles(_: int, token: int) -> bool:
         seen.append(token)
-        return find_loop(seen, None, engine.reading.limits, engine.free) is not None
+        return find_loop(seen, None, engine.settings.limits, engine.loop_free) is not None
 
     try:
-        (written,) = engine.write([picture], most, circles, rivals)
+        (written,) = engine.generate([picture], most, circles, rivals)
     except torch.OutOfMemoryError:
         raise StatusError(
             503, f"The device {engine.device} has too little memory for this picture."
         ) from None
     tokens = tuple(_model_token(engine, ids, likely) for ids, likely in written.candidates)
-    return Reply(spell(engine.wording.decode(written.tokens)), tokens, not written.ended, asked)
+    return Reply(spell(engine.prompt.decode(written.tokens)), tokens, not written.ended, asked)
 
 
 def spell(lines: Sequence[DecodedLine]) -> str:
@@ -132,7 +132,7 @@ def _model_token(engine: HfEngine, ids: Sequence[int], likely: Sequence[float]) 
 
 
 def _spelling(engine: HfEngine, token: int) -> tuple[str, bytes]:
-    data = engine.wording.spelling(token)
+    data = engine.prompt.spelling(token)
     if data is None:
-        return engine.wording.tokenizer.id_to_token(token) or "", b""
+        return engine.prompt.tokenizer.id_to_token(token) or "", b""
     return data.decode(errors="replace"), data

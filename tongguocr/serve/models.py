@@ -41,7 +41,7 @@ class Models:
         page = bare_page("picture", pixels)
         if self.full_model is not None:
             # Lines matter only to models that want characters of one size.
-            lines = self.reader.find_lines(page).lines if self.full_model.manner.character else ()
+            lines = self.reader.find_lines(page).lines if self.full_model.image_settings.character else ()
             return reply_of_model(self.full_model, whole_block(pixels, lines), most, rivals)
         if self.reader.detector is None:
             box = without_border(pixels)

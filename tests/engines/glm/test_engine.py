@@ -16,11 +16,17 @@ from labelled_pages import CHARS
 from recognise_pages import inputs_of, make_page
 
 from tongguocr.engines import open_engine
-from tongguocr.engines.glm import generate as generate_module
-from tongguocr.engines.glm.engine import HfEngine, HfReading
-from tongguocr.engines.glm.generate import Written
-from tongguocr.engines.glm.image_settings import FILE, Manner, read_manner, write_manner
-from tongguocr.engines.glm.processor import Vision
+from tongguocr.engines.glm import decoding
+from tongguocr.engines.glm.decoding import Decoded
+from tongguocr.engines.glm.engine import HfEngine, HfSettings
+from tongguocr.engines.glm.image_settings import (
+    FILE,
+    ImageSettings,
+    block_pixels,
+    load_image_settings,
+    save_image_settings,
+)
+from tongguocr.engines.glm.processor import ProcessorConfig
 from tongguocr.engines.guard import Guarded, Limits, character_cap
 from tongguocr.errors import InputError
 
@@ -32,24 +38,24 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def engine(folder: Path) -> HfEngine:
-    write_manner(Manner(side=128), folder)
+    save_image_settings(ImageSettings(side=128), folder)
     return HfEngine(str(folder), device="cpu")
 
 
-def saying(engine: HfEngine, *texts: str, sure: float = 0.9) -> Callable[..., list[Written]]:
+def saying(engine: HfEngine, *texts: str, sure: float = 0.9) -> Callable[..., list[Decoded]]:
     """Stands in for the model: writes these texts, token by token, as long as it is let."""
 
     def write(
-        network: Any, patches: Any, grids: Sequence[Any], wording: Any, longest: int, stop: Any, _: int
-    ) -> list[Written]:
+        network: Any, patches: Any, grids: Sequence[Any], prompt: Any, longest: int, stop: Any, _: int
+    ) -> list[Decoded]:
         written = []
         for row in range(len(grids)):
-            ids = wording.encode(texts[min(row, len(texts) - 1)])
-            text = Written()
+            ids = prompt.encode(texts[min(row, len(texts) - 1)])
+            text = Decoded()
             for token in ids[:longest]:
                 text.tokens.append(token)
-                rival = wording.encode("口")[0]
-                text.candidates.append(([token, rival, wording.end], [sure, 0.06, 0.001]))
+                rival = prompt.encode("口")[0]
+                text.candidates.append(([token, rival, prompt.end], [sure, 0.06, 0.001]))
                 if stop(row, token):
                     break
             else:
@@ -60,27 +66,27 @@ def saying(engine: HfEngine, *texts: str, sure: float = 0.9) -> Callable[..., li
     return write
 
 
-def with_reading(engine: HfEngine, reading: HfReading) -> HfEngine:
+def with_settings(engine: HfEngine, settings: HfSettings) -> HfEngine:
     other = HfEngine.__new__(HfEngine)
-    other.__dict__ = {**engine.__dict__, "reading": reading}
+    other.__dict__ = {**engine.__dict__, "settings": settings}
     return other
 
 
 def test_blocks_are_read_together_as_alone(engine: HfEngine) -> None:
     short = Limits(most=5)
-    engine = with_reading(engine, HfReading(short))
+    engine = with_settings(engine, HfSettings(short))
     blocks = [inputs_of(make_page(columns, size=20, seed=columns))[0] for columns in (1, 2, 1, 3)]
     together = engine.read(blocks)
     assert [len(reading.lines) for reading in together] == [1, 2, 1, 3]
     assert together == [engine.read([block])[0] for block in blocks]
-    one = with_reading(engine, HfReading(short, rows=1))
+    one = with_settings(engine, HfSettings(short, rows=1))
     assert one.read(blocks) == together
 
 
 def test_text_goes_to_lines_with_confidence_and_rivals(
     engine: HfEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(generate_module, "generate", saying(engine, "一丨<left|up>田永<down> 十\u3000乚"))
+    monkeypatch.setattr(decoding, "generate", saying(engine, "一丨<left|up>田永<down> 十\u3000乚"))
     (block,) = inputs_of(make_page(3))
     (reading,) = engine.read([block])
     assert [line.text for line in reading.lines] == ["一丨", "田永", "十\u3000乚"]
@@ -104,13 +110,13 @@ def test_endless_writing_is_stopped_and_read_again_in_parts(
     dice = np.random.default_rng(0)
     free = "".join(dice.choice(list(CHARS), 4 * cap))
     for text, stop in (("一" * 900, "loop"), ("田口" * 500, "loop"), (free, "cap")):
-        monkeypatch.setattr(generate_module, "generate", saying(engine, text))
+        monkeypatch.setattr(decoding, "generate", saying(engine, text))
         (reading,) = engine.read([block])
         assert reading.stop == stop and sum(len(line.chars) for line in reading.lines) <= cap
         (guarded,) = Guarded(engine).read([block])
         assert {line.status for line in guarded.lines} == {"failed" if stop == "loop" else "capped"}
         assert len(guarded.lines) == 2
-    monkeypatch.setattr(generate_module, "generate", saying(engine, "□" * 9))
+    monkeypatch.setattr(decoding, "generate", saying(engine, "□" * 9))
     assert engine.read([block])[0].stop == "end", "marks for what cannot be read stand in rows by right"
 
 
@@ -118,11 +124,11 @@ def test_nothing_and_nonsense(engine: HfEngine, monkeypatch: pytest.MonkeyPatch)
     page = make_page(2)
     assert page.pixels is not None
     blank = inputs_of(replace(page, pixels=np.full_like(page.pixels, 200)))
-    monkeypatch.setattr(generate_module, "generate", saying(engine, "一"))
+    monkeypatch.setattr(decoding, "generate", saying(engine, "一"))
     (reading,) = engine.read(blank)
     assert [line.status for line in reading.lines] == ["empty", "empty"], "a blank block is not read at all"
     assert engine.read([]) == []
-    monkeypatch.setattr(generate_module, "generate", saying(engine, ""))
+    monkeypatch.setattr(decoding, "generate", saying(engine, ""))
     (reading,) = engine.read(inputs_of(page))
     assert [line.text for line in reading.lines] == ["", ""]
 
@@ -131,13 +137,13 @@ def test_too_little_memory_halves_the_batch(engine: HfEngine, monkeypatch: pytes
     blocks = [inputs_of(make_page(1, size=20, seed=k))[0] for k in range(4)]
     sizes: list[int] = []
 
-    def tight(network: Any, patches: Any, grids: Sequence[Any], *rest: Any) -> list[Written]:
+    def tight(network: Any, patches: Any, grids: Sequence[Any], *rest: Any) -> list[Decoded]:
         sizes.append(len(grids))
         if len(grids) > most:
             raise torch.OutOfMemoryError("full")
         return saying(engine, "一")(network, patches, grids, *rest)
 
-    monkeypatch.setattr(generate_module, "generate", tight)
+    monkeypatch.setattr(decoding, "generate", tight)
     most = 1
     assert [reading.text for reading in engine.read(blocks)] == ["一"] * 4 and sizes[0] == 4
     most = 0
@@ -146,19 +152,23 @@ def test_too_little_memory_halves_the_batch(engine: HfEngine, monkeypatch: pytes
 
 
 def test_how_a_model_is_shown_pages(tmp_path: Path) -> None:
-    assert read_manner(tmp_path) == Manner()
-    write_manner(Manner(False, 512, 40.0), tmp_path)
-    assert read_manner(tmp_path) == Manner(False, 512, 40.0)
+    assert load_image_settings(tmp_path) == ImageSettings()
+    save_image_settings(ImageSettings(False, 512, 40.0), tmp_path)
+    assert load_image_settings(tmp_path) == ImageSettings(False, 512, 40.0)
     for bad in ("junk", "[]", '{"square": true}'):
         (tmp_path / FILE).write_text(bad)
         with pytest.raises(InputError, match=FILE):
-            read_manner(tmp_path)
+            load_image_settings(tmp_path)
     (block,) = inputs_of(make_page(1, size=60, length=6))
-    square, place = Manner().show(block, Vision())
-    assert square.shape[0] == square.shape[1] and place[2] - place[0] == block.crop.pixels.shape[1]
-    narrow, place = Manner(square=False).show(block, Vision())
-    assert narrow.shape[0] > 2 * narrow.shape[1] and place == block.crop.region
-    scaled, _ = Manner(False, 1024, 20.0).show(block, Vision())
+    square = ImageSettings().picture_of(block, ProcessorConfig())
+    assert square.shape[0] == square.shape[1] and block_pixels(block, True) is block.crop.pixels
+    narrow = ImageSettings(square=False).picture_of(block, ProcessorConfig())
+    x0, y0, x1, y1 = block.crop.region
+    assert narrow.shape[0] > 2 * narrow.shape[1] and block_pixels(block, False).shape[:2] == (
+        y1 - y0,
+        x1 - x0,
+    )
+    scaled = ImageSettings(False, 1024, 20.0).picture_of(block, ProcessorConfig())
     assert scaled.shape[0] < 0.6 * narrow.shape[0], "characters as large as in training"
 
 

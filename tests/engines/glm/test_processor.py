@@ -8,20 +8,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from glm_models import make_foundation
+from glm_models import make_pretrained
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tongguocr.engines.glm.processor import (
     PREPROCESSOR,
     PROCESSOR,
-    Vision,
+    ProcessorConfig,
     fit_size,
     image_tokens,
     patch_pictures,
     patch_places,
     positions,
-    read_vision,
+    read_processor_config,
     scale_picture,
     to_patches,
 )
@@ -34,12 +34,12 @@ sides = st.integers(1, 3000)
 def test_sizes_are_those_of_the_library(high: int, wide: int, side: int) -> None:
     from transformers.models.glm46v.image_processing_pil_glm46v import smart_resize
 
-    vision = Vision().within(side)
+    processor = ProcessorConfig().within(side)
     try:
-        wanted = smart_resize(2, high, wide, 2, 28, vision.least_pixels, vision.most_pixels)
+        wanted = smart_resize(2, high, wide, 2, 28, processor.least_pixels, processor.most_pixels)
     except ValueError:
         return  # too oblong: ours is filled up first
-    assert fit_size(high, wide, vision) == wanted
+    assert fit_size(high, wide, processor) == wanted
 
 
 @pytest.mark.parametrize("shape", [(100, 333, 3), (300, 60, 3), (20, 200, 3), (61, 50, 3), (700, 900, 3)])
@@ -47,26 +47,27 @@ def test_patches_are_those_of_the_library(shape: tuple[int, ...]) -> None:
     from transformers.models.glm46v.image_processing_pil_glm46v import Glm46VImageProcessorPil
 
     pixels = np.random.default_rng(0).integers(0, 256, shape).astype(np.uint8)
-    vision = Vision().within(256)
-    size = {"shortest_edge": vision.least_pixels, "longest_edge": vision.most_pixels}
+    processor = ProcessorConfig().within(256)
+    size = {"shortest_edge": processor.least_pixels, "longest_edge": processor.most_pixels}
     theirs = Glm46VImageProcessorPil(size=size)(
         images=[pixels], return_tensors="np", input_data_format="channels_last"
     )
-    scaled = scale_picture(pixels, vision)
-    mine = patch_pictures([torch.from_numpy(scaled.copy())], vision).numpy()
+    scaled = scale_picture(pixels, processor)
+    mine = patch_pictures([torch.from_numpy(scaled.copy())], processor).numpy()
     np.testing.assert_allclose(mine, theirs["pixel_values"], atol=1e-6)
     _, rows, columns = theirs["image_grid_thw"][0]
     assert (scaled.shape[0] // 14, scaled.shape[1] // 14) == (rows, columns)
-    assert image_tokens(*scaled.shape[:2], vision) == rows * columns // 4
+    assert image_tokens(*scaled.shape[:2], processor) == rows * columns // 4
 
 
 def test_grey_pictures_have_three_channels_alike() -> None:
     grey = np.random.default_rng(1).integers(0, 256, (112, 140)).astype(np.uint8)
-    scaled = scale_picture(grey, Vision())
+    scaled = scale_picture(grey, ProcessorConfig())
     assert scaled.shape == (112, 140, 3) and (scaled == grey[..., None]).all()
     painted = torch.from_numpy(grey)[None, None].float() / 255
     assert torch.allclose(
-        to_patches(painted, Vision()), patch_pictures([torch.from_numpy(scaled.copy())], Vision())
+        to_patches(painted, ProcessorConfig()),
+        patch_pictures([torch.from_numpy(scaled.copy())], ProcessorConfig()),
     )
 
 
@@ -74,20 +75,20 @@ def test_grey_pictures_have_three_channels_alike() -> None:
 @settings(max_examples=20)
 def test_any_shape_can_be_shown(short: int, long: int) -> None:
     for shape in ((short, long), (long, short)):
-        scaled = scale_picture(np.zeros(shape, np.uint8), Vision().within(512))
+        scaled = scale_picture(np.zeros(shape, np.uint8), ProcessorConfig().within(512))
         assert scaled.ndim == 3 and not any(side % 28 or not side for side in scaled.shape[:2])
 
 
 @given(st.integers(1, 5), st.integers(1, 5), st.integers(0, 9))
 @settings(max_examples=15)
 def test_positions_are_those_of_the_model(rows: int, columns: int, answer: int) -> None:
-    foundation = make_foundation()
-    wording, grid = foundation.wording, (2 * rows, 2 * columns)
-    ids = torch.tensor([[*wording.prompt(rows * columns), *[wording.end] * answer]])
-    wanted, _ = foundation.model.model.get_rope_index(
-        ids, (ids == wording.image).int(), image_grid_thw=torch.tensor([[1, *grid]])
+    pretrained = make_pretrained()
+    prompt, grid = pretrained.prompt, (2 * rows, 2 * columns)
+    ids = torch.tensor([[*prompt.ids(rows * columns), *[prompt.end] * answer]])
+    wanted, _ = pretrained.model.model.get_rope_index(
+        ids, (ids == prompt.image).int(), image_grid_thw=torch.tensor([[1, *grid]])
     )
-    found = positions(len(wording.before), grid, len(wording.after) + answer)
+    found = positions(len(prompt.before), grid, len(prompt.after) + answer)
     assert np.array_equal(found, wanted[:, 0].numpy())
 
 
@@ -100,16 +101,16 @@ def test_places_of_patches_go_by_tokens() -> None:
 
 
 def test_settings_of_a_folder(tmp_path: Path) -> None:
-    assert read_vision(tmp_path) == Vision()
+    assert read_processor_config(tmp_path) == ProcessorConfig()
     held = {"patch_size": 14, "size": {"shortest_edge": 100, "longest_edge": 200}, "image_mean": [0, 0, 0]}
     for name, content in ((PROCESSOR, {"image_processor": held}), (PREPROCESSOR, held)):
         (tmp_path / name).write_text(json.dumps(content))
-        vision = read_vision(tmp_path)
-        assert (vision.least_pixels, vision.most_pixels, vision.mean) == (100, 200, (0.0, 0.0, 0.0))
+        processor = read_processor_config(tmp_path)
+        assert (processor.least_pixels, processor.most_pixels, processor.mean) == (100, 200, (0.0, 0.0, 0.0))
         (tmp_path / name).unlink()
     (tmp_path / PROCESSOR).write_text("{}")
-    assert read_vision(tmp_path) == Vision()
+    assert read_processor_config(tmp_path) == ProcessorConfig()
     for bad in ("[]", "junk", '{"merge_size": 4}', '{"size": 3}'):
         (tmp_path / PREPROCESSOR).write_text(bad)
         with pytest.raises(InputError, match=PREPROCESSOR):
-            read_vision(tmp_path)
+            read_processor_config(tmp_path)

@@ -13,7 +13,7 @@ from glm_models import write_model
 from labelled_pages import write_pages
 from paths import HELPERS
 
-from tongguocr.engines.glm.pretrained import load_foundation
+from tongguocr.engines.glm.pretrained import load_pretrained
 
 HERE = HELPERS
 
@@ -89,7 +89,7 @@ def test_shared_parameters_learn_as_whole_ones_do(tmp_path: Path) -> None:
         assert one.keys() == other.keys()
         assert abs(one.get("loss", 0) - other.get("loss", 0)) < 1e-3, "resumed halfway or not"
     start, end = (
-        load_foundation(str(p)).model.state_dict() for p in (tmp_path / "model", tmp_path / "spread/model")
+        load_pretrained(str(p)).model.state_dict() for p in (tmp_path / "model", tmp_path / "spread/model")
     )
     assert start.keys() == end.keys() and all(start[name].shape == end[name].shape for name in start)
     held = torch.load(tmp_path / "spread" / "resume.pt", weights_only=True)

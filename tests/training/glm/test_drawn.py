@@ -12,9 +12,9 @@ import torch
 from tiny_fonts import write_sources
 
 from tongguocr.cli import main
-from tongguocr.engines.glm.image_settings import read_manner
-from tongguocr.engines.glm.pretrained import load_foundation
-from tongguocr.engines.glm.processor import read_vision, to_patches
+from tongguocr.engines.glm.image_settings import load_image_settings
+from tongguocr.engines.glm.pretrained import load_pretrained
+from tongguocr.engines.glm.processor import read_processor_config, to_patches
 from tongguocr.errors import InputError
 from tongguocr.tokens.codec import FIXED, Codec
 from tongguocr.training.distributed import Team
@@ -83,18 +83,18 @@ def data(root: Path) -> Data:
 
 
 def test_every_token_of_the_codec_is_one_of_the_model(root: Path, data: Data) -> None:
-    foundation = from_nothing(data, load_glm_drawn_stage(root / "stage.toml"))
-    table = codec_table(data.codec, foundation.wording)
+    pretrained = from_nothing(data, load_glm_drawn_stage(root / "stage.toml"))
+    table = codec_table(data.codec, pretrained.prompt)
     assert len(table) == len(data.codec) and len(set(table[2:].tolist())) == len(table) - 2
     for token in range(3, len(data.codec)):
-        (line, *more) = foundation.wording.decode([int(table[token])])
+        (line, *more) = pretrained.prompt.decode([int(table[token])])
         name = data.codec.tokens[token]
         if name in data.codec.characters:
             assert line.text == name
         else:
             assert bool(more) is (line.transition == name or name == "<0x0A>") and name in FIXED
     with pytest.raises(InputError, match="no single token for 龜"):
-        codec_table(Codec((*data.codec.characters, "龜")), foundation.wording)
+        codec_table(Codec((*data.codec.characters, "龜")), pretrained.prompt)
 
 
 def test_two_stages_one_after_another(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -106,11 +106,11 @@ def test_two_stages_one_after_another(root: Path, capsys: pytest.CaptureFixture[
     assert records[-2]["step"] > 2 and records[-2]["loss"] < 7
     folder = root / "one" / MODEL
     assert (folder / DENSE).exists() and (root / "one" / "log.png").exists()
-    manner = read_manner(folder)
-    assert (manner.square, manner.character, manner.side) == (False, 26.0, 168)
-    assert read_vision(folder).mean == (0.75, 0.75, 0.75), "who reads with it must know"
+    image_settings = load_image_settings(folder)
+    assert (image_settings.square, image_settings.character, image_settings.side) == (False, 26.0, 168)
+    assert read_processor_config(folder).mean == (0.75, 0.75, 0.75), "who reads with it must know"
     assert main([*first, "--out", str(root / "two"), "--start", str(folder)]) == 0
-    start, end = (load_foundation(str(root / name / MODEL)).model.state_dict() for name in ("one", "two"))
+    start, end = (load_pretrained(str(root / name / MODEL)).model.state_dict() for name in ("one", "two"))
     assert start.keys() == end.keys() and any(not torch.equal(start[name], end[name]) for name in start)
     assert main([*first, "--out", str(root / "three"), "--dry-run"]) == 0
     assert "Drawn blocks" in capsys.readouterr().out and not (root / "three").exists()
@@ -142,18 +142,18 @@ def test_stages_that_do_not_fit(root: Path) -> None:
 
 def test_spots_are_the_image_tokens_around_a_character(root: Path, data: Data) -> None:
     stage = load_glm_drawn_stage(root / "stage.toml")
-    foundation = from_nothing(data, stage)
-    table = codec_table(data.codec, foundation.wording)
-    network = GlmTrainingNetwork(foundation.model, dense=True)
+    pretrained = from_nothing(data, stage)
+    table = codec_table(data.codec, pretrained.prompt)
+    network = GlmTrainingNetwork(pretrained.model, dense=True)
     pupil = Pupil(
-        network, network, foundation.wording, foundation.vision, stage.run, Team(torch.device("cpu"))
+        network, network, pretrained.prompt, pretrained.processor, stage.run, Team(torch.device("cpu"))
     )
     lesson = DrawnLesson(pupil, data.codec, table, None)
     rows, columns, token = 6, 4, len(FIXED) + 3
     for row, column in ((0, 0), (2, 3), (5, 1)):
         image = torch.ones(2, 1, 28 * rows, 28 * columns)
         image[1, :, 28 * row : 28 * row + 28, 28 * column : 28 * column + 28] = 0
-        dark = to_patches(image, pupil.vision).reshape(2 * rows * columns, -1).amin(1) < 0
+        dark = to_patches(image, pupil.processor).reshape(2 * rows * columns, -1).amin(1) < 0
         place = torch.tensor([[column + 0.5, row + 0.5]])
         places = lesson._places(torch.tensor([token]), place, torch.tensor([1]), (rows, columns))
         middle = places.around[0, places.weights[0].argmax()]

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 import torch
-from glm_models import COMMON, RARE, SIZE, make_foundation, write_model
+from glm_models import COMMON, RARE, SIZE, make_pretrained, write_model
 
 from tongguocr.cli import main
-from tongguocr.engines.glm import pretrained as foundation_module
-from tongguocr.engines.glm.pretrained import find_folder, load_foundation, save_foundation
+from tongguocr.engines.glm import pretrained as pretrained_module
+from tongguocr.engines.glm.pretrained import find_folder, load_pretrained, save_pretrained
 from tongguocr.errors import InputError
 from tongguocr.tokens.transitions import TRANSITIONS
 from tongguocr.training.glm.expand import add_tokens, expand, read_added
@@ -29,28 +29,28 @@ def same(first: object, second: object) -> bool:
 
 
 def test_added_characters_are_one_token_and_others_as_before() -> None:
-    before = make_foundation()
-    old = {char: before.wording.encode(char) for char in COMMON + RARE + OTHERS}
+    before = make_pretrained()
+    old = {char: before.prompt.encode(char) for char in COMMON + RARE + OTHERS}
     assert all(len(old[char]) == 1 for char in COMMON) and all(len(old[char]) > 1 for char in RARE)
     after, added = expand(before, [*COMMON, *RARE])
     assert (added.characters, added.known, added.transitions) == (len(RARE), len(COMMON), 24)
     for char in RARE:
-        assert len(after.wording.encode(char)) == 1
+        assert len(after.prompt.encode(char)) == 1
     for char in [*COMMON, *OTHERS]:
-        assert after.wording.encode(char) == old[char]
+        assert after.prompt.encode(char) == old[char]
     mixed = "".join(RARE) + "<left|far_up>" + OTHERS + "<down>"
-    ids = after.wording.encode(mixed)
-    assert after.wording.tokenizer.decode(ids, skip_special_tokens=True) == mixed, "nothing is special"
-    assert sum(token in after.wording.transitions for token in ids) == 2
+    ids = after.prompt.encode(mixed)
+    assert after.prompt.tokenizer.decode(ids, skip_special_tokens=True) == mixed, "nothing is special"
+    assert sum(token in after.prompt.transitions for token in ids) == 2
     again, more = expand(after, [*RARE, "永"])
-    assert (more.characters, more.transitions) == (1, 0) and len(again.wording.transitions) == 24
+    assert (more.characters, more.transitions) == (1, 0) and len(again.prompt.transitions) == 24
 
 
 @pytest.mark.parametrize("tied", [False, True])
 @pytest.mark.parametrize("rows", [0, 400])
 def test_rows_grow_and_old_ones_stay(tied: bool, rows: int, tmp_path: Path) -> None:
-    before = make_foundation(replace(SIZE, tied=tied, rows=rows))
-    had, tokens = before.rows, len(before.wording.spellings)
+    before = make_pretrained(replace(SIZE, tied=tied, rows=rows))
+    had, tokens = before.rows, len(before.prompt.spellings)
     old_in = before.model.get_input_embeddings().weight.detach().clone()
     after, added = expand(before, RARE)
     count = tokens + 24 + len(RARE)
@@ -63,31 +63,31 @@ def test_rows_grow_and_old_ones_stay(tied: bool, rows: int, tmp_path: Path) -> N
     assert (
         after.model.config.text_config.vocab_size == after.rows == after.model.model.language_model.vocab_size
     )
-    save_foundation(after, tmp_path / "m")
-    back = load_foundation(str(tmp_path / "m"))
-    assert same(after.model, back.model) and back.size == after.size and back.wording.encode(RARE)
+    save_pretrained(after, tmp_path / "m")
+    back = load_pretrained(str(tmp_path / "m"))
+    assert same(after.model, back.model) and back.size == after.size and back.prompt.encode(RARE)
     assert back.model.config.tie_word_embeddings is tied
     assert sorted(p.name for p in tmp_path.iterdir()) == ["m"], "nothing is left beside it"
 
 
 def test_default_rows_are_all_but_equal_and_spread_ones_are_not() -> None:
     close, apart = (
-        expand(make_foundation(replace(SIZE, rows=0)), RARE, start=way)[0] for way in ("default", "spread")
+        expand(make_pretrained(replace(SIZE, rows=0)), RARE, start=way)[0] for way in ("default", "spread")
     )
-    ids = [close.wording.tokenizer.token_to_id(token) for token in (*RARE, *TRANSITIONS)]
+    ids = [close.prompt.tokenizer.token_to_id(token) for token in (*RARE, *TRANSITIONS)]
     cosines = []
     for model in (close.model, apart.model):
         rows = model.get_input_embeddings().weight[ids].detach()
         cosine = torch.corrcoef(rows)
         cosines.append(cosine[~torch.eye(len(ids), dtype=torch.bool)])
     assert cosines[0].min() > 0.999 and cosines[1].min() < 0.5
-    before = make_foundation(replace(SIZE, rows=0))
+    before = make_pretrained(replace(SIZE, rows=0))
     for side in ("get_input_embeddings", "get_output_embeddings"):
         old, new = (getattr(f.model, side)().weight.detach() for f in (before, apart))
-        pieces = before.wording.encode(RARE[0])
-        mean, row = old[pieces].mean(0), new[apart.wording.tokenizer.token_to_id(RARE[0])]
+        pieces = before.prompt.encode(RARE[0])
+        mean, row = old[pieces].mean(0), new[apart.prompt.tokenizer.token_to_id(RARE[0])]
         assert torch.nn.functional.cosine_similarity(mean, row, dim=0) > 0.95
-        newline = old[before.wording.encode("\n")[0]]
+        newline = old[before.prompt.encode("\n")[0]]
         assert torch.nn.functional.cosine_similarity(newline, new[ids[-1]], dim=0) > 0.95
 
 
@@ -96,13 +96,13 @@ def test_other_libraries_open_the_folder(tmp_path: Path) -> None:
 
     folder = write_model(tmp_path / "m", RARE)
     theirs = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-    ours = load_foundation(str(folder)).wording
+    ours = load_pretrained(str(folder)).prompt
     text = f"{RARE}<left|far_up>永"
     ids = theirs(text, add_special_tokens=False).input_ids
     assert ids == ours.encode(text) and theirs.decode(ids, skip_special_tokens=True) == text
     said = [{"role": "user", "content": [{"type": "image"}, {"type": "text", "text": "Text Recognition:"}]}]
     asked = theirs.apply_chat_template(said, tokenize=False, add_generation_prompt=True)
-    assert theirs(asked, add_special_tokens=False).input_ids == ours.prompt(1)
+    assert theirs(asked, add_special_tokens=False).input_ids == ours.ids(1)
 
 
 def test_files_beside_the_weights_are_carried_along(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_files_beside_the_weights_are_carried_along(tmp_path: Path) -> None:
     (folder / "chat_template.jinja").write_text("their own")
     settings = json.loads((folder / "preprocessor_config.json").read_text())
     (folder / "preprocessor_config.json").write_text(json.dumps(settings | {"extra": 1}))
-    save_foundation(load_foundation(str(folder)), tmp_path / "n")
+    save_pretrained(load_pretrained(str(folder)), tmp_path / "n")
     assert (tmp_path / "n" / "chat_template.jinja").read_text() == "their own"
     assert json.loads((tmp_path / "n" / "preprocessor_config.json").read_text())["extra"] == 1
 
@@ -118,23 +118,23 @@ def test_files_beside_the_weights_are_carried_along(tmp_path: Path) -> None:
 def test_an_older_folder_stays_when_saving_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = write_model(tmp_path / "m")
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    loaded = load_foundation(str(folder))
+    loaded = load_pretrained(str(folder))
 
     def fail(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(foundation_module, "_write_beside", fail)
+    monkeypatch.setattr(pretrained_module, "_write_beside", fail)
     with pytest.raises(InputError, match=r"m: the folder cannot be written \(No space left"):
-        save_foundation(loaded, folder)
+        save_pretrained(loaded, folder)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     assert sorted(p.name for p in tmp_path.iterdir()) == ["m"]
 
 
 def test_folders_that_are_no_models(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no such folder"):
-        load_foundation(str(tmp_path / "none"))
+        load_pretrained(str(tmp_path / "none"))
     with pytest.raises(InputError, match=r"no config\.json"):
-        load_foundation(str(tmp_path))
+        load_pretrained(str(tmp_path))
     folder = write_model(tmp_path / "m")
     weights = (folder / "model.safetensors").read_bytes()
     for content, sentence in (
@@ -146,33 +146,31 @@ def test_folders_that_are_no_models(tmp_path: Path) -> None:
         if content is not None:
             (folder / "model.safetensors").write_bytes(content)
         with pytest.raises(InputError, match=f"m: .*{sentence}"):
-            load_foundation(str(folder))
+            load_pretrained(str(folder))
         (folder / "model.safetensors").write_bytes(weights)
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {"model_type": "qwen2_vl"}))
     with pytest.raises(InputError, match="of the kind qwen2_vl"):
-        load_foundation(str(folder))
+        load_pretrained(str(folder))
     config["text_config"]["num_hidden_layers"] = 3
     (folder / "config.json").write_text(json.dumps(config))
     with pytest.raises(InputError, match="weights are not complete"):
-        load_foundation(str(folder))
+        load_pretrained(str(folder))
 
 
 def test_tokenizers_that_do_not_match(tmp_path: Path) -> None:
     folder = write_model(tmp_path / "m")
-    good = load_foundation(str(folder))
-    larger = add_tokens(good.wording.tokenizer, [chr(0x5000 + k) for k in range(200)])
+    good = load_pretrained(str(folder))
+    larger = add_tokens(good.prompt.tokenizer, [chr(0x5000 + k) for k in range(200)])
     (folder / "tokenizer.json").write_text(larger.to_str())
     with pytest.raises(
         InputError, match=r"tokenizer\.json: the tokenizer does not match the model: \d+ tokens"
     ):
-        load_foundation(str(folder))
-    other = (
-        good.wording.tokenizer.to_str().replace("<|image|>", "<|other|>").replace("<|video|>", "<|image|>")
-    )
+        load_pretrained(str(folder))
+    other = good.prompt.tokenizer.to_str().replace("<|image|>", "<|other|>").replace("<|video|>", "<|image|>")
     (folder / "tokenizer.json").write_text(other.replace("<|other|>", "<|video|>"))
     with pytest.raises(InputError, match=r"does not match the model: <\|image\|> is"):
-        load_foundation(str(folder))
+        load_pretrained(str(folder))
 
 
 def test_hub_names_are_asked_only_when_they_are_names(
@@ -211,7 +209,7 @@ def test_lists_of_characters(tmp_path: Path) -> None:
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    save_foundation(make_foundation(), tmp_path / "m")
+    save_pretrained(make_pretrained(), tmp_path / "m")
     (tmp_path / "added.txt").write_text("".join(f"{char}\n" for char in RARE), encoding="utf-8")
     command = ["expand", tmp_path / "m", "--added", tmp_path / "added.txt", "-o", tmp_path / "out"]
     result = subprocess.run(
@@ -222,7 +220,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     )
     assert result.returncode == 0, result.stderr
     assert "4 characters and 24 transitions added" in result.stdout and not result.stderr
-    assert load_foundation(str(tmp_path / "out")).wording.encode(RARE[:2])
+    assert load_pretrained(str(tmp_path / "out")).prompt.encode(RARE[:2])
     bad = {
         "there is no such file": [
             "expand",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 import torch
-from glm_models import RARE, make_batch, make_foundation, make_samples
+from glm_models import RARE, make_batch, make_pretrained, make_samples
 
-from tongguocr.engines.glm.pretrained import Foundation
+from tongguocr.engines.glm.pretrained import PretrainedModel
 from tongguocr.engines.glm.processor import grids_of, patch_pictures
 from tongguocr.training.glm.expand import expand
 from tongguocr.training.glm.network import CharacterPlaces, GlmTrainingNetwork, first_head_scores
@@ -14,23 +14,25 @@ from tongguocr.training.glm.samples import GlmBatch
 
 
 @pytest.fixture(scope="module")
-def foundation() -> Foundation:
-    return expand(make_foundation(), RARE)[0]
+def pretrained() -> PretrainedModel:
+    return expand(make_pretrained(), RARE)[0]
 
 
 @pytest.fixture(scope="module")
-def batch(foundation: Foundation) -> GlmBatch:
-    return make_batch(foundation)
+def batch(pretrained: PretrainedModel) -> GlmBatch:
+    return make_batch(pretrained)
 
 
-def test_the_loss_is_the_library_s_over_the_answer_alone(foundation: Foundation, batch: GlmBatch) -> None:
-    model, wording = foundation.model, foundation.wording
+def test_the_loss_is_the_library_s_over_the_answer_alone(
+    pretrained: PretrainedModel, batch: GlmBatch
+) -> None:
+    model, prompt = pretrained.model, pretrained.prompt
     patches, grids = (
-        patch_pictures(batch.pictures, foundation.vision),
-        grids_of(batch.pictures, foundation.vision),
+        patch_pictures(batch.pictures, pretrained.processor),
+        grids_of(batch.pictures, pretrained.processor),
     )
     mask = torch.zeros_like(batch.ids)
-    for row, sample in enumerate(make_samples(foundation)):
+    for row, sample in enumerate(make_samples(pretrained)):
         mask[row, : sample.tokens] = 1
         assert batch.ids[row][batch.answer[row]].tolist() == list(sample.answer)
     with torch.no_grad():
@@ -39,7 +41,7 @@ def test_the_loss_is_the_library_s_over_the_answer_alone(foundation: Foundation,
             attention_mask=mask,
             pixel_values=patches,
             image_grid_thw=torch.tensor([(1, *grid) for grid in grids]),
-            mm_token_type_ids=(batch.ids == wording.image).int(),
+            mm_token_type_ids=(batch.ids == prompt.image).int(),
             labels=torch.where(batch.answer, batch.ids, -100),
         ).loss
         for chunk in (3, 2048):
@@ -49,8 +51,8 @@ def test_the_loss_is_the_library_s_over_the_answer_alone(foundation: Foundation,
             assert found.dense.item() == 0
 
 
-def test_heads_are_asked_as_the_library_asks_them(foundation: Foundation, batch: GlmBatch) -> None:
-    network = GlmTrainingNetwork(foundation.model).eval()
+def test_heads_are_asked_as_the_library_asks_them(pretrained: PretrainedModel, batch: GlmBatch) -> None:
+    network = GlmTrainingNetwork(pretrained.model).eval()
     language = network.model.model.language_model
     hidden = torch.randn(2, 9, language.config.hidden_size, generator=torch.Generator().manual_seed(3))
     rotation = language.rotary_emb(hidden, position_ids=torch.arange(9).expand(3, 2, -1))
@@ -63,11 +65,11 @@ def test_heads_are_asked_as_the_library_asks_them(foundation: Foundation, batch:
     assert torch.allclose((scores + mask[0]).softmax(-1), wanted, atol=1e-6)
 
 
-def test_all_parameters_learn(foundation: Foundation, batch: GlmBatch) -> None:
-    network = GlmTrainingNetwork(foundation.model, dense=True).train()
+def test_all_parameters_learn(pretrained: PretrainedModel, batch: GlmBatch) -> None:
+    network = GlmTrainingNetwork(pretrained.model, dense=True).train()
     patches, grids = (
-        patch_pictures(batch.pictures, foundation.vision),
-        grids_of(batch.pictures, foundation.vision),
+        patch_pictures(batch.pictures, pretrained.processor),
+        grids_of(batch.pictures, pretrained.processor),
     )
     places = CharacterPlaces(
         torch.tensor([[0, 1, 5, 6], [2, 2, 2, 2]]),
@@ -83,20 +85,20 @@ def test_all_parameters_learn(foundation: Foundation, batch: GlmBatch) -> None:
     network.zero_grad(set_to_none=True)
 
 
-def test_checkpointing_changes_nothing(foundation: Foundation, batch: GlmBatch) -> None:
+def test_checkpointing_changes_nothing(pretrained: PretrainedModel, batch: GlmBatch) -> None:
     patches, grids = (
-        patch_pictures(batch.pictures, foundation.vision),
-        grids_of(batch.pictures, foundation.vision),
+        patch_pictures(batch.pictures, pretrained.processor),
+        grids_of(batch.pictures, pretrained.processor),
     )
-    network, gradients = GlmTrainingNetwork(foundation.model).train(), []
+    network, gradients = GlmTrainingNetwork(pretrained.model).train(), []
     for way in (
-        foundation.model.gradient_checkpointing_disable,
-        foundation.model.gradient_checkpointing_enable,
+        pretrained.model.gradient_checkpointing_disable,
+        pretrained.model.gradient_checkpointing_enable,
     ):
         way() if not gradients else way({"use_reentrant": False})
         network.losses(batch.ids, batch.ids, batch.positions, batch.answer, patches, grids).loss.backward()
         gradients.append([p.grad.clone() for p in network.parameters() if p.grad is not None])
         network.zero_grad(set_to_none=True)
-    foundation.model.gradient_checkpointing_disable()
+    pretrained.model.gradient_checkpointing_disable()
     network.eval()
     assert all(torch.allclose(a, b, atol=1e-6) for a, b in zip(*gradients, strict=True))

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from glm_models import make_foundation, write_model
+from glm_models import make_pretrained, write_model
 from labelled_pages import CHARS, write_pages
 from PIL import Image
 
 from tongguocr.cli import main
-from tongguocr.engines.glm.pretrained import load_foundation, save_foundation
+from tongguocr.engines.glm.pretrained import load_pretrained, save_pretrained
 from tongguocr.errors import InputError
 from tongguocr.evaluate.text import METRICS
 from tongguocr.tokens.codec import split_target
@@ -83,7 +83,7 @@ def test_messages_images_and_settings(root: Path, capsys: pytest.CaptureFixture[
 
 
 def test_what_cannot_be_exported(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    save_foundation(make_foundation(), tmp_path / "bare")
+    save_pretrained(make_pretrained(), tmp_path / "bare")
     (tmp_path / "small.toml").write_text(STAGE.split("[glm]")[0])
     rest = ["--pages", f"folder={root / 'mine'}", "-o", tmp_path / "out"]
     bad = {
@@ -98,7 +98,7 @@ def test_what_cannot_be_exported(root: Path, tmp_path: Path, capsys: pytest.Capt
 
 
 def test_a_grid_gives_the_paper_s_table(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    save_foundation(make_foundation(), root / "bare")
+    save_pretrained(make_pretrained(), root / "bare")
     (root / "added.txt").write_text("".join(f"{char}\n" for char in CHARS), encoding="utf-8")
     pages = f"folder={root / 'mine'}"
     grid = f"""
@@ -125,9 +125,9 @@ weights = [1.0, 2.0, 1.0]
     assert first.split()[:5] == ["neither", "--", "--", "block", "block"]
     assert second.split()[:6] == ["page-page", "yes", "yes", "page", "page", "(1,2,1)"]
     assert len(first.split()) == len(head.split()) and float(first.split()[-1]) >= 0
-    model = load_foundation(str(root / "grid" / "page-page" / "1" / "model"))
-    assert model.wording.transitions and len(model.wording.encode(CHARS)) == len(CHARS)
-    assert not load_foundation(str(root / "grid" / "neither" / "1" / "model")).wording.transitions
+    model = load_pretrained(str(root / "grid" / "page-page" / "1" / "model"))
+    assert model.prompt.transitions and len(model.prompt.encode(CHARS)) == len(CHARS)
+    assert not load_pretrained(str(root / "grid" / "neither" / "1" / "model")).prompt.transitions
     result = (root / "grid" / "neither" / "result.json").read_bytes()
     assert main(["ablate", str(root / "grid.toml"), "--out", str(root / "grid"), "--device", "cpu"]) == 0
     assert (root / "grid" / "neither" / "result.json").read_bytes() == result

@@ -12,16 +12,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from glm_models import make_foundation, write_model
+from glm_models import make_pretrained, write_model
 from labelled_pages import CHARS, draw_page, write_pages
 from PIL import Image
 
 from tongguocr.cli import main
 from tongguocr.engines.glm.engine import HfEngine
-from tongguocr.engines.glm.image_settings import Manner, read_manner
+from tongguocr.engines.glm.image_settings import ImageSettings, load_image_settings
 from tongguocr.engines.glm.network import GlmNetwork
-from tongguocr.engines.glm.pretrained import load_foundation
-from tongguocr.engines.glm.processor import Vision, grids_of, patch_pictures
+from tongguocr.engines.glm.pretrained import load_pretrained
+from tongguocr.engines.glm.processor import ProcessorConfig, grids_of, patch_pictures
 from tongguocr.engines.guard import Guarded
 from tongguocr.errors import InputError
 from tongguocr.reader import Reader
@@ -30,9 +30,9 @@ from tongguocr.training.glm.expand import expand
 from tongguocr.training.glm.samples import (
     GlmMaker,
     GlmSettings,
+    collate,
     make_glm_batches,
     make_glm_samples,
-    stack_glm,
 )
 from tongguocr.training.glm.stage import load_glm_stage
 from tongguocr.training.glm.task import PageLesson
@@ -84,37 +84,33 @@ def quiet(_: str) -> None:
 
 
 def test_it_learns_and_comes_back_and_reads(root: Path) -> None:
-    foundation = expand(make_foundation(), CHARS)[0]
-    assert sum(p.numel() for p in foundation.model.parameters()) < 20_000_000
+    pretrained = expand(make_pretrained(), CHARS)[0]
+    assert sum(p.numel() for p in pretrained.model.parameters()) < 20_000_000
     pages = read_pages([("folder", root / "mine")], say=quiet)
     stage = load_glm_stage(root / "stage.toml")
-    train_glm_pages(pages, stage, foundation, root / "run", CPU, quiet)
+    train_glm_pages(pages, stage, pretrained, root / "run", CPU, quiet)
     losses = [record["loss"] for record in records(root / "run") if "loss" in record]
     assert losses[-1] < losses[0] / 2
     judged = [record["AR"] for record in records(root / "run") if "AR" in record]
     assert len(judged) == 15 and max(judged) > judged[0]
 
-    back = load_foundation(str(root / "run" / MODEL))
-    assert read_manner(root / "run" / MODEL) == Manner(True, 128)
+    back = load_pretrained(str(root / "run" / MODEL))
+    assert load_image_settings(root / "run" / MODEL) == ImageSettings(True, 128)
     trained = torch.load(root / "run" / "resume.pt", weights_only=True)
     if judged[-1] == max(judged):
         kept = {name.removeprefix("model."): value for name, value in trained["model"].items()}
         assert all(torch.equal(kept[name], value) for name, value in back.model.state_dict().items())
-    again = load_foundation(str(root / "run" / MODEL))
-    batch = stack_glm(
-        GlmMaker(pages, stage.stage.pages, stage.settings, back.wording, back.vision, 1).make("train", 0, 0)[
-            0
-        ],
-        *(back.wording, back.vision),
-    )
-    patches, grids = patch_pictures(batch.pictures, back.vision), grids_of(batch.pictures, back.vision)
+    again = load_pretrained(str(root / "run" / MODEL))
+    maker = GlmMaker(pages, stage.stage.pages, stage.settings, back.prompt, back.processor, 1)
+    batch = collate(maker.make("train", 0, 0)[0], back.prompt, back.processor)
+    patches, grids = patch_pictures(batch.pictures, back.processor), grids_of(batch.pictures, back.processor)
     with torch.no_grad():
         first, second = (
             f.model(
                 input_ids=batch.ids,
                 pixel_values=patches,
                 image_grid_thw=torch.tensor([(1, *grid) for grid in grids]),
-                mm_token_type_ids=(batch.ids == f.wording.image).int(),
+                mm_token_type_ids=(batch.ids == f.prompt.image).int(),
             ).logits
             for f in (back, again)
         )
@@ -135,9 +131,9 @@ def test_a_finished_run_has_nothing_left_to_do(root: Path) -> None:
     pages.train = pages.train[:2]
     stage = load_glm_stage(root / "stage.toml")
     stage = replace(stage, stage=replace(stage.stage, run=replace(stage.stage.run, epochs=1)))
-    train_glm_pages(pages, stage, load_foundation(str(root / "model")), root / "done", CPU, quiet)
+    train_glm_pages(pages, stage, load_pretrained(str(root / "model")), root / "done", CPU, quiet)
     before = records(root / "done")
-    train_glm_pages(pages, stage, load_foundation(str(root / "done" / MODEL)), root / "done", CPU, quiet)
+    train_glm_pages(pages, stage, load_pretrained(str(root / "done" / MODEL)), root / "done", CPU, quiet)
     assert records(root / "done") == before
 
 
@@ -156,12 +152,12 @@ def test_a_killed_run_goes_on(root: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr(PageLesson, "examine", killed)
     with pytest.raises(KeyboardInterrupt):
-        train_glm_pages(pages, stage, load_foundation(start), root / "killed", CPU, quiet)
+        train_glm_pages(pages, stage, load_pretrained(start), root / "killed", CPU, quiet)
     monkeypatch.undo()
     found = find_glm_start(start, root / "killed")
     assert found == str(root / "killed" / MODEL)
-    train_glm_pages(pages, stage, load_foundation(found), root / "killed", CPU, quiet)
-    train_glm_pages(pages, stage, load_foundation(start), root / "whole", CPU, quiet)
+    train_glm_pages(pages, stage, load_pretrained(found), root / "killed", CPU, quiet)
+    train_glm_pages(pages, stage, load_pretrained(start), root / "whole", CPU, quiet)
     states = [
         torch.load(root / name / "resume.pt", weights_only=True)["model"] for name in ("killed", "whole")
     ]
@@ -169,14 +165,14 @@ def test_a_killed_run_goes_on(root: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_samples_are_pages_or_blocks_with_transitions_or_newlines(root: Path, tmp_path: Path) -> None:
-    wording = expand(make_foundation(), CHARS)[0].wording
+    prompt = expand(make_pretrained(), CHARS)[0].prompt
     page = draw_page(root / "tiny.ttf", 3, columns=10, length=6, name="p.png")
     assert page.pixels is not None
     Image.fromarray(page.pixels).save(tmp_path / "p.png")
     labelled = LabelledPage(replace(page, pixels=None), tmp_path / "p.png")
 
     def made(recipe: PageRecipe, settings: GlmSettings = GlmSettings()) -> list:  # type: ignore[type-arg]
-        samples, left_out = make_glm_samples(labelled, recipe, settings, wording, Vision(), None)
+        samples, left_out = make_glm_samples(labelled, recipe, settings, prompt, ProcessorConfig(), None)
         assert not left_out
         return samples
 
@@ -184,30 +180,30 @@ def test_samples_are_pages_or_blocks_with_transitions_or_newlines(root: Path, tm
     assert whole.picture.shape[0] * whole.picture.shape[1] <= 256 * 256
     shown, true = whole.picture.shape[1] / whole.picture.shape[0], page.width / page.height
     assert shown == pytest.approx(true, rel=0.15), "a page has no padding"
-    lines = wording.decode(whole.answer)
+    lines = prompt.decode(whole.answer)
     assert [line.text for line in lines] == [line.text for line in page.lines]
-    assert all(line.transition for line in lines[:-1]) and whole.answer[-1] == wording.end
+    assert all(line.transition for line in lines[:-1]) and whole.answer[-1] == prompt.end
     (plain,) = made(PageRecipe("page"), GlmSettings(transitions=False))
     assert plain.text == page.text and "<" not in plain.text
     blocks = made(PageRecipe("block"))
     assert len(blocks) > 1 and all(b.picture.shape[0] == b.picture.shape[1] for b in blocks), (
         "square canvases"
     )
-    assert [x.text for b in blocks for x in wording.decode(b.answer)] == [line.text for line in page.lines]
+    assert [x.text for b in blocks for x in prompt.decode(b.answer)] == [line.text for line in page.lines]
     narrow = made(PageRecipe("block"), GlmSettings(square=False))
     assert sum(b.tokens for b in narrow) < sum(b.tokens for b in blocks)
     others = made(PageRecipe("block", weights=(1.0, 40.0, 1.0)))
     assert len(others) != len(blocks), "the weights of the penalties reach the blocks"
     _, left_out = make_glm_samples(
-        labelled, PageRecipe("page", longest=30), GlmSettings(), wording, Vision(), None
+        labelled, PageRecipe("page", longest=30), GlmSettings(), prompt, ProcessorConfig(), None
     )
     assert left_out == {"samples that are too long": 1}
 
 
 def test_batches_hold_what_fits(root: Path) -> None:
-    wording = expand(make_foundation(), CHARS)[0].wording
+    prompt = expand(make_pretrained(), CHARS)[0].prompt
     pages = read_pages([("folder", root / "mine")], say=quiet)
-    maker = GlmMaker(pages, PageRecipe("page", longest_side=128), GlmSettings(), wording, Vision(), 1)
+    maker = GlmMaker(pages, PageRecipe("page", longest_side=128), GlmSettings(), prompt, ProcessorConfig(), 1)
     samples = [s for number in range(len(pages.train)) for s in maker.make("train", number, 0)[0]]
     for tokens in (1, 100, 10_000):
         batches = make_glm_batches(samples, tokens, np.random.default_rng(0))
@@ -250,13 +246,13 @@ def test_weights_are_saved_in_half_precision_and_say_so(root: Path) -> None:
     )
     pages = read_pages([("folder", root / "mine")], say=quiet)
     pages.train = pages.train[:2]
-    train_glm_pages(pages, half, load_foundation(str(root / "model")), root / "half", CPU, quiet)
+    train_glm_pages(pages, half, load_pretrained(str(root / "model")), root / "half", CPU, quiet)
     folder = root / "half" / MODEL
     with safe_open(folder / "model.safetensors", "pt") as held:
         assert {held.get_tensor(name).dtype for name in held.keys()} == {torch.bfloat16}  # noqa: SIM118
     config = json.loads((folder / "config.json").read_text())
     assert config["dtype"] == "bfloat16"
-    assert GlmNetwork(load_foundation(str(folder)).model).model.dtype == torch.float32
+    assert GlmNetwork(load_pretrained(str(folder)).model).model.dtype == torch.float32
 
 
 def test_too_little_memory_is_a_sentence(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -267,7 +263,7 @@ def test_too_little_memory_is_a_sentence(root: Path, monkeypatch: pytest.MonkeyP
     pages = read_pages([("folder", root / "mine")], say=quiet)
     stage = load_glm_stage(root / "stage.toml")
     with pytest.raises(InputError, match="batch_tokens smaller than 300, or set checkpointing"):
-        train_glm_pages(pages, stage, load_foundation(str(root / "model")), root / "full", CPU, quiet)
+        train_glm_pages(pages, stage, load_pretrained(str(root / "model")), root / "full", CPU, quiet)
     assert (root / "full" / MODEL / "config.json").exists(), "what was kept before stays"
 
 
@@ -304,7 +300,7 @@ def test_a_model_without_transitions_is_told_so(root: Path, tmp_path: Path) -> N
     stage = load_glm_stage(root / "stage.toml")
     pages = read_pages([("folder", root / "mine")], say=quiet)
     with pytest.raises(InputError, match="has no transitions; `tongguocr expand`"):
-        train_glm_pages(pages, stage, make_foundation(), tmp_path / "out", CPU, quiet)
+        train_glm_pages(pages, stage, make_pretrained(), tmp_path / "out", CPU, quiet)
     assert not (tmp_path / "out").exists()
     off = replace(stage, settings=replace(stage.settings, transitions=False))
     run = replace(off.stage.run, epochs=1)
@@ -312,7 +308,7 @@ def test_a_model_without_transitions_is_told_so(root: Path, tmp_path: Path) -> N
     train_glm_pages(
         pages,
         replace(off, stage=replace(off.stage, run=run)),
-        make_foundation(),
+        make_pretrained(),
         tmp_path / "out",
         CPU,
         quiet,

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from tongguocr.engines.glm.config import MERGE, TEMPORAL, GlmSize, size_of
-from tongguocr.engines.glm.processor import PREPROCESSOR, PROCESSOR, Vision, read_vision
-from tongguocr.engines.glm.prompt import IMAGE, Wording, make_wording
+from tongguocr.engines.glm.processor import PREPROCESSOR, PROCESSOR, ProcessorConfig, read_processor_config
+from tongguocr.engines.glm.prompt import IMAGE, Prompt, make_prompt
 from tongguocr.errors import InputError, MissingExtraError
 from tongguocr.files import make_folder, write_bytes
 from tongguocr.tokens.base_tokenizer import open_tokenizer
@@ -40,13 +40,13 @@ _HUB_FILES = ["*.json", "*.safetensors", "*.jinja", "*.txt"]
 
 
 @dataclass(frozen=True)
-class Foundation:
+class PretrainedModel:
     """A model of GLM-OCR's class with what belongs to it."""
 
     model: Any
     """A GlmOcrForConditionalGeneration."""
-    wording: Wording
-    vision: Vision
+    prompt: Prompt
+    processor: ProcessorConfig
     folder: Path | None = None
     """Where it came from; files beside its weights are carried along."""
 
@@ -91,7 +91,7 @@ def find_folder(name: str) -> Path:
     raise InputError(f"{name}: this is neither a folder nor a model that the hub gives ({reason}).")
 
 
-def load_foundation(name: str, dtype: torch.dtype = torch.float32) -> Foundation:
+def load_pretrained(name: str, dtype: torch.dtype = torch.float32) -> PretrainedModel:
     """The model of a folder or a hub name, on the CPU."""
     transformers = need_transformers()
     folder = find_folder(name)
@@ -99,10 +99,10 @@ def load_foundation(name: str, dtype: torch.dtype = torch.float32) -> Foundation
         raise InputError(f"{folder}: this is not the folder of a model, it has no config.json.")
     if not any((folder / file).is_file() for file in WEIGHTS):
         raise InputError(f"{folder}: there are no weights here ({WEIGHTS[0]}).")
-    wording = make_wording(open_tokenizer(folder), str(folder / TOKENIZER))
+    prompt = make_prompt(open_tokenizer(folder), str(folder / TOKENIZER))
     model = _load_model(transformers, folder, dtype)
-    _check_match(model, wording, folder)
-    return Foundation(model, wording, read_vision(folder), folder)
+    _check_match(model, prompt, folder)
+    return PretrainedModel(model, prompt, read_processor_config(folder), folder)
 
 
 def _load_model(transformers: Any, folder: Path, dtype: torch.dtype) -> Any:
@@ -124,34 +124,34 @@ def _load_model(transformers: Any, folder: Path, dtype: torch.dtype) -> Any:
     return model.eval()
 
 
-def _check_match(model: Any, wording: Wording, folder: Path) -> None:
+def _check_match(model: Any, prompt: Prompt, folder: Path) -> None:
     rows = int(model.get_input_embeddings().weight.shape[0])
-    tokens = len(wording.spellings)
+    tokens = len(prompt.spellings)
     if tokens > rows:
         raise InputError(
             f"{folder / TOKENIZER}: the tokenizer does not match the model: {tokens} tokens, {rows} rows."
         )
-    if wording.image != model.config.image_token_id:
+    if prompt.image != model.config.image_token_id:
         raise InputError(
-            f"{folder / TOKENIZER}: the tokenizer does not match the model: {IMAGE} is {wording.image}"
+            f"{folder / TOKENIZER}: the tokenizer does not match the model: {IMAGE} is {prompt.image}"
             f" here and {model.config.image_token_id} there."
         )
 
 
-def with_tokenizer(foundation: Foundation, tokenizer: Tokenizer) -> Foundation:
-    return replace(foundation, wording=make_wording(tokenizer, "the tokenizer"))
+def with_tokenizer(pretrained: PretrainedModel, tokenizer: Tokenizer) -> PretrainedModel:
+    return replace(pretrained, prompt=make_prompt(tokenizer, "the tokenizer"))
 
 
-def save_foundation(foundation: Foundation, out: Path, state: dict[str, Any] | None = None) -> None:
+def save_pretrained(pretrained: PretrainedModel, out: Path, state: dict[str, Any] | None = None) -> None:
     """Everything into a folder, which takes the place of an older one when it is whole.
 
     `state` stands in for the model's own parameters, in a precision to be saved, for example.
     """
 
     def fill(folder: Path) -> None:
-        foundation.model.save_pretrained(folder, state_dict=state)
-        write_bytes(foundation.wording.tokenizer.to_str(pretty=True).encode(), folder / TOKENIZER)
-        _write_beside(foundation, folder)
+        pretrained.model.save_pretrained(folder, state_dict=state)
+        write_bytes(pretrained.prompt.tokenizer.to_str(pretty=True).encode(), folder / TOKENIZER)
+        _write_beside(pretrained, folder)
 
     replace_folder(out, fill)
 
@@ -177,18 +177,18 @@ def replace_folder(out: Path, fill: Callable[[Path], None]) -> None:
             shutil.rmtree(left, ignore_errors=True)
 
 
-def _write_beside(foundation: Foundation, folder: Path) -> None:
+def _write_beside(pretrained: PretrainedModel, folder: Path) -> None:
     """Files that are not the model's: those it came with, and where it came with none, our own."""
     for name in BESIDE:
-        source = foundation.folder / name if foundation.folder else None
+        source = pretrained.folder / name if pretrained.folder else None
         if source is not None and source.is_file():
             shutil.copyfile(source, folder / name)
-    for name, content in _own_files(foundation.vision).items():
+    for name, content in _own_files(pretrained.processor).items():
         if not (folder / name).exists():
             write_bytes(content.encode(), folder / name)
 
 
-def _own_files(vision: Vision) -> dict[str, str]:
+def _own_files(processor: ProcessorConfig) -> dict[str, str]:
     tokenizer = {
         "tokenizer_class": "PreTrainedTokenizerFast",
         "eos_token": "<|endoftext|>",
@@ -199,12 +199,12 @@ def _own_files(vision: Vision) -> dict[str, str]:
     pictures = {
         "image_processor_type": "Glm46VImageProcessor",
         "processor_class": "Glm46VProcessor",
-        "patch_size": vision.patch,
+        "patch_size": processor.patch,
         "merge_size": MERGE,
         "temporal_patch_size": TEMPORAL,
-        "size": {"shortest_edge": vision.least_pixels, "longest_edge": vision.most_pixels},
-        "image_mean": vision.mean,
-        "image_std": vision.deviation,
+        "size": {"shortest_edge": processor.least_pixels, "longest_edge": processor.most_pixels},
+        "image_mean": processor.mean,
+        "image_std": processor.deviation,
     }
     tables = {TOKENIZER_CONFIG: tokenizer, PREPROCESSOR: pictures}
     return {name: json.dumps(table, indent=2) + "\n" for name, table in tables.items()} | {

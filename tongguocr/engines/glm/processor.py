@@ -34,7 +34,7 @@ MOST_OBLONG = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Vision:
+class ProcessorConfig:
     """How pictures are made ready; the published model's settings."""
 
     patch: int = 14
@@ -44,25 +44,25 @@ class Vision:
     mean: tuple[float, ...] = (0.48145466, 0.4578275, 0.40821073)
     deviation: tuple[float, ...] = (0.26862954, 0.26130258, 0.27577711)
 
-    def within(self, side: int) -> Vision:
+    def within(self, side: int) -> ProcessorConfig:
         """The same, with pictures of at most side x side pixels (the paper's maximum resolution)."""
         return replace(self, most_pixels=min(self.most_pixels, TEMPORAL * side * side))
 
 
-def read_vision(folder: Path) -> Vision:
+def read_processor_config(folder: Path) -> ProcessorConfig:
     """The settings that a model's folder has, in one of two files, or the published ones."""
     path = next((p for p in (folder / PREPROCESSOR, folder / PROCESSOR) if p.exists()), None)
     if path is None:
-        return Vision()
+        return ProcessorConfig()
     try:
         held: dict[str, Any] = json.loads(decode_utf8(read_bytes(path), path))
         if path.name == PROCESSOR:
             held = held.get("image_processor") or {}
         size = held.get("size") or {}
-        usual = Vision()
+        usual = ProcessorConfig()
         if (held.get("merge_size", MERGE), held.get("temporal_patch_size", TEMPORAL)) != (MERGE, TEMPORAL):
             raise ValueError("merge or temporal size")
-        return Vision(
+        return ProcessorConfig(
             int(held.get("patch_size", usual.patch)),
             int(size.get("shortest_edge", usual.least_pixels)),
             int(size.get("longest_edge", usual.most_pixels)),
@@ -73,27 +73,27 @@ def read_vision(folder: Path) -> Vision:
         raise InputError(f"{path}: these are not settings of GLM-OCR's image processor.") from None
 
 
-def fit_size(high: int, wide: int, vision: Vision) -> tuple[int, int]:
+def fit_size(high: int, wide: int, processor: ProcessorConfig) -> tuple[int, int]:
     """The height and width that a picture is scaled to."""
-    unit = vision.patch * MERGE
+    unit = processor.patch * MERGE
     if min(high, wide) < unit:
         scale = max(unit / high, unit / wide)
         high, wide = int(high * scale), int(wide * scale)
     sides = [max(round(side / unit), 1) * unit for side in (high, wide)]
     frames = TEMPORAL * high * wide
-    if TEMPORAL * math.prod(sides) > vision.most_pixels:
-        shrink = math.sqrt(frames / vision.most_pixels)
+    if TEMPORAL * math.prod(sides) > processor.most_pixels:
+        shrink = math.sqrt(frames / processor.most_pixels)
         sides = [max(math.floor(side / shrink / unit), 1) * unit for side in (high, wide)]
-    elif TEMPORAL * math.prod(sides) < vision.least_pixels:
-        grow = math.sqrt(vision.least_pixels / frames)
+    elif TEMPORAL * math.prod(sides) < processor.least_pixels:
+        grow = math.sqrt(processor.least_pixels / frames)
         sides = [math.ceil(side * grow / unit) * unit for side in (high, wide)]
     return sides[0], sides[1]
 
 
-def scale_picture(pixels: Pixels, vision: Vision) -> Pixels:
+def scale_picture(pixels: Pixels, processor: ProcessorConfig) -> Pixels:
     """The picture in RGB at the size that the model sees; a very oblong one is filled up first."""
     pixels = _fill_up(pixels if pixels.ndim == 3 else pixels[..., None])
-    high, wide = fit_size(pixels.shape[0], pixels.shape[1], vision)
+    high, wide = fit_size(pixels.shape[0], pixels.shape[1], processor)
     image = Image.fromarray(np.repeat(pixels, 3, 2) if pixels.shape[2] == 1 else pixels)
     return np.asarray(image.resize((wide, high), Image.Resampling.BICUBIC))
 
@@ -105,20 +105,20 @@ def _fill_up(pixels: Pixels) -> Pixels:
     return np.pad(pixels, ((0, rows), (0, columns), (0, 0)), mode="edge") if rows or columns else pixels
 
 
-def image_tokens(high: int, wide: int, vision: Vision) -> int:
+def image_tokens(high: int, wide: int, processor: ProcessorConfig) -> int:
     """Tokens of a scaled picture."""
-    return high * wide // (vision.patch * MERGE) ** 2
+    return high * wide // (processor.patch * MERGE) ** 2
 
 
-def to_patches(images: Tensor, vision: Vision) -> Tensor:
+def to_patches(images: Tensor, processor: ProcessorConfig) -> Tensor:
     """Pictures of one size, n x channels x height x width from 0 to 1, as all their patches.
 
     Grey pictures have one channel; the model sees it three times.
     """
     if images.shape[1] == 1:
         images = images.expand(-1, 3, -1, -1)
-    mean, deviation = (images.new_tensor(v)[:, None, None] for v in (vision.mean, vision.deviation))
-    side = vision.patch
+    mean, deviation = (images.new_tensor(v)[:, None, None] for v in (processor.mean, processor.deviation))
+    side = processor.patch
     rows, columns = images.shape[2] // (side * MERGE), images.shape[3] // (side * MERGE)
     cut = ((images - mean) / deviation).reshape(-1, 3, rows, MERGE, side, columns, MERGE, side)
     # picture, channel, row, row in 2 x 2, pixel row, column, column in 2 x 2, pixel column
@@ -126,14 +126,14 @@ def to_patches(images: Tensor, vision: Vision) -> Tensor:
     return ordered[:, :, None].expand(-1, -1, TEMPORAL, -1, -1).flatten(1)
 
 
-def patch_pictures(pictures: Sequence[Tensor], vision: Vision) -> Tensor:
+def patch_pictures(pictures: Sequence[Tensor], processor: ProcessorConfig) -> Tensor:
     """Patches of pictures of any sizes, height x width x 3 bytes, one after another."""
-    return torch.cat([to_patches(p.permute(2, 0, 1)[None].float() / 255, vision) for p in pictures])
+    return torch.cat([to_patches(p.permute(2, 0, 1)[None].float() / 255, processor) for p in pictures])
 
 
-def grids_of(pictures: Sequence[Tensor | Pixels], vision: Vision) -> list[tuple[int, int]]:
+def grids_of(pictures: Sequence[Tensor | Pixels], processor: ProcessorConfig) -> list[tuple[int, int]]:
     """Rows and columns of the patches of pictures, height x width x 3."""
-    return [(p.shape[0] // vision.patch, p.shape[1] // vision.patch) for p in pictures]
+    return [(p.shape[0] // processor.patch, p.shape[1] // processor.patch) for p in pictures]
 
 
 def patch_places(grids: Sequence[tuple[int, int]]) -> NDArray[np.int64]:

@@ -36,8 +36,8 @@ NEWLINE = "\n"
 
 
 @dataclass(frozen=True)
-class Wording:
-    """Prompt and answers in the ids of one tokenizer."""
+class Prompt:
+    """The prompt and the answers to it, in the ids of one tokenizer."""
 
     tokenizer: Tokenizer
     before: tuple[int, ...]
@@ -61,8 +61,8 @@ class Wording:
         """The ids of a text, nothing added."""
         return list(self.tokenizer.encode(text, add_special_tokens=False).ids)
 
-    def prompt(self, image_tokens: int) -> list[int]:
-        """The question about a picture of so many tokens."""
+    def ids(self, image_tokens: int) -> list[int]:
+        """The ids of the prompt about a picture of so many tokens."""
         return [*self.before, *[self.image] * image_tokens, *self.after]
 
     @cached_property
@@ -121,8 +121,8 @@ def _code_points(run: Sequence[tuple[int, int]]) -> Iterator[tuple[str, tuple[in
         start += taken
 
 
-def make_wording(tokenizer: Tokenizer, name: str) -> Wording:
-    """The wording of a tokenizer; `name` is what a sentence about it begins with."""
+def make_prompt(tokenizer: Tokenizer, name: str) -> Prompt:
+    """The prompt of a tokenizer; `name` is what a sentence about it begins with."""
     vocabulary = tokenizer.get_vocab(with_added_tokens=True)
     lacking = [token for token in SPECIALS if token not in vocabulary]
     if lacking:
@@ -134,7 +134,7 @@ def make_wording(tokenizer: Tokenizer, name: str) -> Wording:
         raise InputError(f"{name}: the tokenizer has {len(found)} of the {len(TRANSITIONS)} transitions.")
     before, after = (tuple(tokenizer.encode(t, add_special_tokens=False).ids) for t in (BEFORE, AFTER))
     ends = tuple(vocabulary[token] for token in ENDS)
-    return Wording(tokenizer, before, after, vocabulary[IMAGE], ends, found, _spellings(tokenizer))
+    return Prompt(tokenizer, before, after, vocabulary[IMAGE], ends, found, _spellings(tokenizer))
 
 
 def _spellings(tokenizer: Tokenizer) -> tuple[bytes | None, ...]:

@@ -19,7 +19,7 @@ import torch
 from tongguocr.blocks import BlockSettings, cut_blocks
 from tongguocr.blocks.segment import Objective
 from tongguocr.engines.base import Engine, fill_page, make_inputs
-from tongguocr.engines.glm.pretrained import load_foundation, save_foundation
+from tongguocr.engines.glm.pretrained import load_pretrained, save_pretrained
 from tongguocr.errors import InputError
 from tongguocr.evaluate.protocols import PROTOCOLS, check, score_lines
 from tongguocr.evaluate.report import summarise
@@ -136,7 +136,7 @@ def _expanded(base: Base, row: Row, out: Path) -> str:
     folder = out / f"expanded-{''.join(parts)}"
     if not folder.exists():
         characters = read_added(Path(base.added)) if row.vocabulary else []
-        save_foundation(expand(load_foundation(base.model), characters, row.transitions)[0], folder)
+        save_pretrained(expand(load_pretrained(base.model), characters, row.transitions)[0], folder)
     return str(folder)
 
 
@@ -156,7 +156,7 @@ def _train(stage: GlmStage, base: Base, start: str, out: Path, device: torch.dev
         pages = read_pages(
             sources, stage.stage.pages.kinds, stage.stage.pages.judged, stage.stage.mapping, say
         )
-        train_glm_pages(pages, stage, load_foundation(find_glm_start(start, out) or start), out, device, say)
+        train_glm_pages(pages, stage, load_pretrained(find_glm_start(start, out) or start), out, device, say)
         done.touch()
     return str(out / MODEL)
 
@@ -167,7 +167,9 @@ def score(model: str, base: Base, row: Row, device: torch.device, say: Say) -> d
     from tongguocr.engines.guard import Guarded
 
     inner = HfEngine(model, device=str(device))
-    inner.manner = replace(inner.manner, square=inner.manner.square and row.read == "block")
+    inner.image_settings = replace(
+        inner.image_settings, square=inner.image_settings.square and row.read == "block"
+    )
     protocol, scores = PROTOCOLS[base.protocol], {}
     for number, labelled in enumerate(_test_pages(base, say)):
         page = with_pixels(labelled)

@@ -15,8 +15,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from tongguocr.engines.glm.image_settings import Manner, write_manner
-from tongguocr.engines.glm.pretrained import Foundation, save_foundation
+from tongguocr.engines.glm.image_settings import ImageSettings, save_image_settings
+from tongguocr.engines.glm.pretrained import PretrainedModel, save_pretrained
 from tongguocr.errors import InputError
 from tongguocr.training.checkpoint import RESUME, Journal, Progress, resume, write_whole
 from tongguocr.training.glm.network import GlmTrainingNetwork
@@ -29,10 +29,10 @@ MODEL, DENSE = "model", "dense.pt"
 class GlmJournal(Journal[GlmTrainingNetwork]):
     """The files of a run."""
 
-    foundation: Foundation
+    pretrained: PretrainedModel
     saved: str = "float32"
     """The precision of saved weights."""
-    manner: Manner = field(default_factory=Manner)
+    image_settings: ImageSettings = field(default_factory=ImageSettings)
     sharded: bool = False
 
     def save_best(self) -> None:
@@ -42,9 +42,9 @@ class GlmJournal(Journal[GlmTrainingNetwork]):
         half = getattr(torch, self.saved)
         own = {name.removeprefix("model."): v for name, v in state.items() if name.startswith("model.")}
         folder = self.out / MODEL
-        save_foundation(self.foundation, folder, {name: value.to(half).cpu() for name, value in own.items()})
+        save_pretrained(self.pretrained, folder, {name: value.to(half).cpu() for name, value in own.items()})
         set_precision(folder / "config.json", self.saved)
-        write_manner(self.manner, folder)
+        save_image_settings(self.image_settings, folder)
         if self.model.dense is not None:
             dense = {name.removeprefix("dense."): v for name, v in state.items() if name.startswith("dense.")}
             write_whole({name: value.cpu() for name, value in dense.items()}, folder / DENSE)

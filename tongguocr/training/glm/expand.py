@@ -1,7 +1,7 @@
 """Vocabulary expansion of GLM-OCR (paper 3.2, "Character-Level Vocabulary Expansion"; 4.3).
 
-In: a foundation and the characters that `tongguocr vocab` chose. Out: the same foundation whose tokenizer has
-a token for each of them and for the 24 transitions, and whose embedding tables have their rows. New rows get
+In: a model and the characters that `tongguocr vocab` chose. Out: the same model whose tokenizer has a token
+for each of them and for the 24 transitions, and whose embedding tables have their rows. New rows get
 the library's default values, as in the paper: all but equal, near the mean of the old ones. `spread` begins
 instead where each character was: at the mean of its former byte pieces; transitions at the newline.
 """
@@ -17,8 +17,8 @@ import torch
 from torch import Tensor
 
 from tongguocr.characters import is_ideograph
-from tongguocr.engines.glm.pretrained import Foundation, with_tokenizer
-from tongguocr.engines.glm.prompt import Wording
+from tongguocr.engines.glm.pretrained import PretrainedModel, with_tokenizer
+from tongguocr.engines.glm.prompt import Prompt
 from tongguocr.errors import InputError
 from tongguocr.files import decode_utf8, read_bytes
 from tongguocr.tokens.transitions import TRANSITIONS
@@ -78,25 +78,25 @@ def read_added(path: Path) -> list[str]:
 
 
 def expand(
-    foundation: Foundation,
+    pretrained: PretrainedModel,
     characters: Sequence[str],
     transitions: bool = True,
     start: Start = "default",
     seed: int = 1,
-) -> tuple[Foundation, Added]:
-    """The foundation with these tokens; its model is changed in place."""
-    before = foundation.wording
+) -> tuple[PretrainedModel, Added]:
+    """The pretrained with these tokens; its model is changed in place."""
+    before = pretrained.prompt
     new = [char for char in characters if len(before.encode(char)) > 1]
     wanted = [*TRANSITIONS, *new] if transitions else list(new)
     if transitions and before.transitions:
         wanted = new
-    grown = with_tokenizer(foundation, add_tokens(before.tokenizer, wanted))
-    tokens, rows = (len(before.spellings), len(grown.wording.spellings)), foundation.rows
-    model = foundation.model
+    grown = with_tokenizer(pretrained, add_tokens(before.tokenizer, wanted))
+    tokens, rows = (len(before.spellings), len(grown.prompt.spellings)), pretrained.rows
+    model = pretrained.model
     resize(model, tokens[1], seed)
     if start == "spread":
-        spread_rows(model, before, grown.wording, wanted, seed)
-    check(grown.wording, wanted)
+        spread_rows(model, before, grown.prompt, wanted, seed)
+    check(grown.prompt, wanted)
     spare = max(min(rows, tokens[1]) - tokens[0], 0)
     count = len(wanted) - len(new)
     added = Added(len(new), len(characters) - len(new), count, tokens, (rows, grown.rows), spare, start)
@@ -127,7 +127,7 @@ def resize(model: Any, tokens: int, seed: int) -> None:
 
 
 @torch.no_grad()
-def spread_rows(model: Any, before: Wording, after: Wording, wanted: Sequence[str], seed: int) -> None:
+def spread_rows(model: Any, before: Prompt, after: Prompt, wanted: Sequence[str], seed: int) -> None:
     """Start each new token where its text was, on the input side and, if it is another table, the output."""
     newline = before.encode("\n")
     pieces = [newline if token in TRANSITIONS else before.encode(token) for token in wanted]
@@ -145,9 +145,9 @@ def _tables(model: Any) -> list[Tensor]:
     return [model.get_input_embeddings().weight, model.get_output_embeddings().weight]
 
 
-def check(wording: Wording, wanted: Sequence[str]) -> None:
+def check(prompt: Prompt, wanted: Sequence[str]) -> None:
     """Every new token is one token and comes back as itself."""
     for token in wanted:
-        ids = wording.encode(token)
-        if len(ids) != 1 or wording.tokenizer.decode(ids, skip_special_tokens=True) != token:
+        ids = prompt.encode(token)
+        if len(ids) != 1 or prompt.tokenizer.decode(ids, skip_special_tokens=True) != token:
             raise InputError(f"The tokenizer does not take {token!r} as one token; nothing was written.")

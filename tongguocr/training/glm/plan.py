@@ -13,8 +13,8 @@ import numpy as np
 
 from tongguocr.engines.glm.config import GlmSize, size_of
 from tongguocr.engines.glm.pretrained import TOKENIZER, find_folder, need_transformers
-from tongguocr.engines.glm.processor import image_tokens, read_vision
-from tongguocr.engines.glm.prompt import make_wording
+from tongguocr.engines.glm.processor import image_tokens, read_processor_config
+from tongguocr.engines.glm.prompt import make_prompt
 from tongguocr.errors import InputError
 from tongguocr.tokens.base_tokenizer import open_tokenizer
 from tongguocr.tokens.codec import Codec
@@ -44,16 +44,16 @@ def plan_pages(stage: GlmStage, pages: Labelled, start: str, processes: int) -> 
     """What a stage on labelled pages needs."""
     folder = find_folder(start)
     size = read_size(folder)
-    wording = make_wording(open_tokenizer(folder), str(folder / TOKENIZER))
+    prompt = make_prompt(open_tokenizer(folder), str(folder / TOKENIZER))
     run, recipe = stage.stage.run, replace(stage.stage.pages, augment=False)
-    maker = GlmMaker(pages, recipe, stage.settings, wording, read_vision(folder), run.seed)
+    maker = GlmMaker(pages, recipe, stage.settings, prompt, read_processor_config(folder), run.seed)
     numbers = np.linspace(0, len(pages.train) - 1, min(len(pages.train), LOOKED_AT)).round().astype(int)
     made = [maker.make("train", int(number), 0) for number in numbers]
     samples: list[GlmSample] = [sample for found, _ in made for sample in found]
     if not samples:
         reasons = tell(sum((left for _, left in made), start=made[0][1]))
         raise InputError(f"{pages.train[0].image}: no page gives a sample: {reasons}.")
-    seen = [image_tokens(s.picture.shape[0], s.picture.shape[1], maker.vision) for s in samples]
+    seen = [image_tokens(s.picture.shape[0], s.picture.shape[1], maker.processor) for s in samples]
     sample = SampleSize(round(fmean(seen)), round(fmean(len(s.answer) for s in samples)))
     count = round(len(samples) / len(numbers) * len(pages.train))
     plan = Plan(

@@ -16,9 +16,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tongguocr.engines.glm.image_settings import shown_pixels
-from tongguocr.engines.glm.processor import Vision, image_tokens, positions, scale_picture
-from tongguocr.engines.glm.prompt import Wording
+from tongguocr.engines.glm.image_settings import block_pixels
+from tongguocr.engines.glm.processor import ProcessorConfig, image_tokens, positions, scale_picture
+from tongguocr.engines.glm.prompt import Prompt
 from tongguocr.errors import InputError
 from tongguocr.page import Line, Pixels
 from tongguocr.tokens.codec import build_target, target_text
@@ -81,8 +81,8 @@ def make_glm_samples(
     labelled: LabelledPage,
     recipe: PageRecipe,
     settings: GlmSettings,
-    wording: Wording,
-    vision: Vision,
+    prompt: Prompt,
+    processor: ProcessorConfig,
     dice: np.random.Generator | None,
 ) -> tuple[list[GlmSample], LeftOut]:
     """A page's samples, in another light if there are dice, and what was left out."""
@@ -91,8 +91,8 @@ def make_glm_samples(
         return [], Counter({page: 1})
     samples, left_out = list[GlmSample](), LeftOut()
     for block, given in cut(page, recipe):
-        pixels, _ = shown_pixels(given, settings.square and recipe.granularity == "block")
-        made = _sample(pixels, block.lines(page), recipe, settings, wording, vision, dice)
+        pixels = block_pixels(given, settings.square and recipe.granularity == "block")
+        made = _sample(pixels, block.lines(page), recipe, settings, prompt, processor, dice)
         if isinstance(made, str):
             left_out[made] += 1
         else:
@@ -105,8 +105,8 @@ def _sample(
     lines: Sequence[Line],
     recipe: PageRecipe,
     settings: GlmSettings,
-    wording: Wording,
-    vision: Vision,
+    prompt: Prompt,
+    processor: ProcessorConfig,
     dice: np.random.Generator | None,
 ) -> GlmSample | str:
     """One picture's sample, or why there is none."""
@@ -119,15 +119,15 @@ def _sample(
     side = recipe.longest_side
     if dice is not None:
         side = round(side * min(float(dice.uniform(*recipe.scale)), 1.0))
-    picture = scale_picture(pixels, vision.within(side))
+    picture = scale_picture(pixels, processor.within(side))
     dark, bright = np.percentile(picture[::4, ::4], (1, 99))
     if bright - dark < BLANK:
         return "samples without ink"
     if dice is not None:
         picture = relight(picture, recipe, dice)[0]
-    answer = (*wording.encode(text), wording.end)
-    seen = image_tokens(picture.shape[0], picture.shape[1], vision)
-    tokens = len(wording.before) + seen + len(wording.after) + len(answer)
+    answer = (*prompt.encode(text), prompt.end)
+    seen = image_tokens(picture.shape[0], picture.shape[1], processor)
+    tokens = len(prompt.before) + seen + len(prompt.after) + len(answer)
     if tokens > recipe.longest:
         return "samples that are too long"
     return GlmSample(picture, text, answer, tokens)
@@ -154,20 +154,20 @@ class GlmBatch:
         return GlmBatch(ids, places, answer, tuple(pictures))
 
 
-def stack_glm(samples: Sequence[GlmSample], wording: Wording, vision: Vision) -> GlmBatch:
+def collate(samples: Sequence[GlmSample], prompt: Prompt, processor: ProcessorConfig) -> GlmBatch:
     """One batch of any samples."""
     longest = max(sample.tokens for sample in samples)
-    ids = torch.full((len(samples), longest), wording.pad)
+    ids = torch.full((len(samples), longest), prompt.pad)
     answer = torch.zeros(len(samples), longest, dtype=torch.bool)
     places = torch.zeros(3, len(samples), longest, dtype=torch.long)
     for row, sample in enumerate(samples):
         high, wide = sample.picture.shape[:2]
-        prompt = wording.prompt(image_tokens(high, wide, vision))
-        ids[row, : sample.tokens] = torch.tensor([*prompt, *sample.answer])
-        answer[row, len(prompt) : sample.tokens] = True
-        grid = high // vision.patch, wide // vision.patch
-        behind = len(wording.after) + len(sample.answer)
-        places[:, row, : sample.tokens] = torch.from_numpy(positions(len(wording.before), grid, behind))
+        question = prompt.ids(image_tokens(high, wide, processor))
+        ids[row, : sample.tokens] = torch.tensor([*question, *sample.answer])
+        answer[row, len(question) : sample.tokens] = True
+        grid = high // processor.patch, wide // processor.patch
+        behind = len(prompt.after) + len(sample.answer)
+        places[:, row, : sample.tokens] = torch.from_numpy(positions(len(prompt.before), grid, behind))
     return GlmBatch(ids, places, answer, tuple(torch.from_numpy(s.picture.copy()) for s in samples))
 
 
@@ -190,15 +190,15 @@ class GlmMaker:
     pages: Labelled
     recipe: PageRecipe
     settings: GlmSettings
-    wording: Wording
-    vision: Vision
+    prompt: Prompt
+    processor: ProcessorConfig
     seed: int
 
     def make(self, name: str, number: int, epoch: int) -> Made:
         page = (self.pages.train if name == "train" else self.pages.validation)[number]
         changed = name == "train" and self.recipe.augment
         dice = np.random.default_rng([self.seed, epoch, number]) if changed else None
-        return make_glm_samples(page, self.recipe, self.settings, self.wording, self.vision, dice)
+        return make_glm_samples(page, self.recipe, self.settings, self.prompt, self.processor, dice)
 
     def batches(
         self, samples: Sequence[GlmSample], dice: np.random.Generator | None
@@ -206,7 +206,7 @@ class GlmMaker:
         return make_glm_batches(samples, self.settings.batch_tokens, dice)
 
     def stack(self, samples: Sequence[GlmSample]) -> Any:
-        return stack_glm(samples, self.wording, self.vision)
+        return collate(samples, self.prompt, self.processor)
 
     def exam(self, samples: Sequence[GlmSample], device: torch.device) -> list[GlmSample]:
         return list(samples)

@@ -18,8 +18,8 @@ from typing import Any
 from PIL import Image
 
 from tongguocr.engines.glm.pretrained import TOKENIZER, find_folder
-from tongguocr.engines.glm.processor import read_vision
-from tongguocr.engines.glm.prompt import make_wording
+from tongguocr.engines.glm.processor import read_processor_config
+from tongguocr.engines.glm.prompt import make_prompt
 from tongguocr.errors import InputError
 from tongguocr.files import make_folder, open_whole, write_bytes
 from tongguocr.tokens.base_tokenizer import open_tokenizer
@@ -36,11 +36,11 @@ SPLITS = ("train", "validation")
 def export_sft(pages: Labelled, stage: GlmStage, model: str, out: Path) -> str:
     """Write everything; a sentence about what was written."""
     folder = find_folder(model)
-    wording = make_wording(open_tokenizer(folder), str(folder / TOKENIZER))
-    if stage.settings.transitions and not wording.transitions:
+    prompt = make_prompt(open_tokenizer(folder), str(folder / TOKENIZER))
+    if stage.settings.transitions and not prompt.transitions:
         raise InputError(f"{folder}: its tokenizer has no transitions; `tongguocr expand` adds them.")
     recipe, seed = stage.stage.pages, stage.stage.run.seed
-    maker = GlmMaker(pages, recipe, stage.settings, wording, read_vision(folder), seed)
+    maker = GlmMaker(pages, recipe, stage.settings, prompt, read_processor_config(folder), seed)
     make_folder(out / "images")
     left_out: Counter[str] = Counter()
     counts = {split: _write_split(maker, split, out, left_out) for split in SPLITS}

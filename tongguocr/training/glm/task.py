@@ -17,9 +17,9 @@ import torch
 from torch import Tensor
 
 from tongguocr.engines.glm.config import MERGE
-from tongguocr.engines.glm.generate import generate
-from tongguocr.engines.glm.processor import Vision, grids_of, patch_pictures, positions, to_patches
-from tongguocr.engines.glm.prompt import Wording
+from tongguocr.engines.glm.decoding import generate
+from tongguocr.engines.glm.processor import ProcessorConfig, grids_of, patch_pictures, positions, to_patches
+from tongguocr.engines.glm.prompt import Prompt
 from tongguocr.errors import InputError
 from tongguocr.tokens.codec import BYTES, SPECIALS, Codec
 from tongguocr.tokens.transitions import TRANSITIONS
@@ -38,8 +38,8 @@ class Pupil:
     network: GlmTrainingNetwork
     forward: Any
     """What to call in its place, so that gradients are everybody's."""
-    wording: Wording
-    vision: Vision
+    prompt: Prompt
+    processor: ProcessorConfig
     run: Run
     team: Team
     sharded: bool = False
@@ -56,7 +56,7 @@ class Pupil:
         with self.half(), torch.compiler.set_stance("force_eager"):
             # Parameters that are gathered for a moment are not where a recording would look for them.
             work = partial(generate, record=not self.sharded)
-            written = self.network(work, self.network, patches, grids, self.wording, longest)
+            written = self.network(work, self.network, patches, grids, self.prompt, longest)
         if self.sharded:
             # What was gathered without gradients must not be trained on.
             network: Any = self.network
@@ -82,8 +82,8 @@ class PageLesson:
         return ("loss", "accuracy")
 
     def study(self, batch: GlmBatch, passed: float) -> tuple[Tensor, Sequence[Tensor]]:
-        patches = patch_pictures(batch.pictures, self.pupil.vision)
-        grids = grids_of(batch.pictures, self.pupil.vision)
+        patches = patch_pictures(batch.pictures, self.pupil.processor)
+        grids = grids_of(batch.pictures, self.pupil.processor)
         with self.pupil.half():
             found: Losses = self.pupil.forward(
                 *(self.pupil.network.losses, batch.ids, batch.ids, batch.positions, batch.answer),
@@ -97,7 +97,7 @@ class PageLesson:
         texts, moves = list[tuple[str, str]](), list[tuple[str, str]]()
         for exam in self.exams:
             for sample, ids in zip(exam, self._read(exam), strict=True):
-                wanted, found = (self.pupil.wording.decode(part) for part in (sample.answer, ids))
+                wanted, found = (self.pupil.prompt.decode(part) for part in (sample.answer, ids))
                 texts.append(("".join(x.text for x in wanted), "".join(x.text for x in found)))
                 moves.append((_moves(x.transition for x in wanted), _moves(x.transition for x in found)))
         figures = {"AR": accuracy(texts), "transitions": accuracy(moves)}
@@ -106,7 +106,10 @@ class PageLesson:
 
     def _read(self, exam: Sequence[GlmSample]) -> list[list[int]]:
         pictures = [torch.from_numpy(s.picture.copy()).to(self.pupil.team.device) for s in exam]
-        patches, grids = patch_pictures(pictures, self.pupil.vision), grids_of(pictures, self.pupil.vision)
+        patches, grids = (
+            patch_pictures(pictures, self.pupil.processor),
+            grids_of(pictures, self.pupil.processor),
+        )
         return self.pupil.read(patches, grids, max(len(s.answer) for s in exam) + SURPLUS)
 
 
@@ -131,14 +134,14 @@ class DrawnLesson:
 
     def study(self, batch: Any, passed: float) -> tuple[Tensor, Sequence[Tensor]]:
         work, (images, points, of_block) = batch
-        pupil, run, stride = self.pupil, self.pupil.run, self.pupil.vision.patch * MERGE
+        pupil, run, stride = self.pupil, self.pupil.run, self.pupil.processor.patch * MERGE
         grid, at = (images.shape[2] // stride, images.shape[3] // stride), points / stride
         ids, token_positions, answer = self._sequence(work.tokens, grid)
         places = self._places(work.characters, at, of_block, grid)
         given = self._corrupt(ids, answer)
         grids = [(grid[0] * MERGE, grid[1] * MERGE)] * len(images)
         with pupil.half():
-            patches = to_patches(images, pupil.vision)
+            patches = to_patches(images, pupil.processor)
             found: Losses = pupil.forward(
                 pupil.network.losses, given, ids, token_positions, answer, patches, grids, places
             )
@@ -150,14 +153,14 @@ class DrawnLesson:
 
     def _sequence(self, tokens: Tensor, grid: tuple[int, int]) -> tuple[Tensor, Tensor, Tensor]:
         """Ids, positions, and which of them are the answer's; the grid is one of image tokens."""
-        wording = self.pupil.wording
-        asked = torch.tensor(wording.prompt(grid[0] * grid[1]), device=tokens.device)
+        prompt = self.pupil.prompt
+        asked = torch.tensor(prompt.ids(grid[0] * grid[1]), device=tokens.device)
         ids = torch.cat([asked.expand(len(tokens), -1), self.table[tokens]], 1)
         known = tokens != self.codec.pad
         answer = torch.cat([known.new_zeros(len(tokens), len(asked)), known], 1)
-        behind = len(wording.after) + tokens.shape[1]
+        behind = len(prompt.after) + tokens.shape[1]
         patches = grid[0] * MERGE, grid[1] * MERGE
-        places = torch.from_numpy(positions(len(wording.before), patches, behind)).to(tokens.device)
+        places = torch.from_numpy(positions(len(prompt.before), patches, behind)).to(tokens.device)
         return ids, places[:, None].expand(-1, len(tokens), -1), answer
 
     def _places(
@@ -166,13 +169,13 @@ class DrawnLesson:
         """`at` are places in image tokens."""
         around, share = neighbours(at, grid)
         wanted = torch.where(characters >= 0, self.table[characters.clamp(min=0)], IGNORED)
-        count, first = grid[0] * grid[1], len(self.pupil.wording.before)
+        count, first = grid[0] * grid[1], len(self.pupil.prompt.before)
         return CharacterPlaces(
             around + (of_block * count)[:, None],
             share,
             torch.where(within(at, grid), wanted, IGNORED),
             images=(first, first + count),
-            answer=len(self.pupil.wording.prompt(count)),
+            answer=len(self.pupil.prompt.ids(count)),
         )
 
     def _corrupt(self, ids: Tensor, answer: Tensor) -> Tensor:
@@ -188,9 +191,9 @@ class DrawnLesson:
 
     def _read(self, exams: Sequence[Exam]) -> list[list[int]]:
         """All together: a step of writing takes as long for one picture as for hundreds."""
-        vision = self.pupil.vision
-        patches = [to_patches(exam.images.float() / 255, vision) for exam in exams]
-        grids = [grid for exam in exams for grid in grids_of(list(exam.images.movedim(1, -1)), vision)]
+        processor = self.pupil.processor
+        patches = [to_patches(exam.images.float() / 255, processor) for exam in exams]
+        grids = [grid for exam in exams for grid in grids_of(list(exam.images.movedim(1, -1)), processor)]
         longest = max(len(ids) for exam in exams for ids in exam.tokens) + SURPLUS
         return self.pupil.read(torch.cat(patches), grids, longest)
 
@@ -216,14 +219,14 @@ def back_loss(scores: Tensor, at: Tensor, of_block: Tensor, grid: tuple[int, int
     return missed.sum() / max(len(sure), 1)
 
 
-def codec_table(codec: Codec, wording: Wording) -> Tensor:
+def codec_table(codec: Codec, prompt: Prompt) -> Tensor:
     """The model's token of each of the codec's, which must be one."""
-    single = {s: k for k, s in reversed(list(enumerate(wording.spellings))) if s is not None and len(s) == 1}
-    known = {token: number for number, token in wording.transitions.items()}
-    table = [wording.pad, wording.pad, wording.end, *(known.get(t, -1) for t in TRANSITIONS)]
+    single = {s: k for k, s in reversed(list(enumerate(prompt.spellings))) if s is not None and len(s) == 1}
+    known = {token: number for number, token in prompt.transitions.items()}
+    table = [prompt.pad, prompt.pad, prompt.end, *(known.get(t, -1) for t in TRANSITIONS)]
     table += [single.get(bytes([value]), -1) for value in range(len(BYTES))]
     for char in codec.characters:
-        ids = wording.encode(char)
+        ids = prompt.encode(char)
         table.append(ids[0] if len(ids) == 1 else -1)
     if -1 in table:
         lost = codec.tokens[table.index(-1)]

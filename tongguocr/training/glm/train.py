@@ -1,6 +1,6 @@
 """Runs of the full-size model: the paper's three stages on labelled pages, and runs on drawn blocks.
 
-In: a stage file, a foundation, pages or what `train-data` gathered. Out: log.jsonl, the folder `model` with
+In: a stage file, a model, pages or what `train-data` gathered. Out: log.jsonl, the folder `model` with
 the weights that read the validation pages best, and resume.pt, from which the same command goes on.
 """
 
@@ -14,8 +14,8 @@ from typing import Any
 
 import torch
 
-from tongguocr.engines.glm.image_settings import Manner
-from tongguocr.engines.glm.pretrained import Foundation, load_foundation
+from tongguocr.engines.glm.image_settings import ImageSettings
+from tongguocr.engines.glm.pretrained import PretrainedModel, load_pretrained
 from tongguocr.engines.prepare import Scaling
 from tongguocr.errors import InputError
 from tongguocr.files import make_folder
@@ -24,7 +24,7 @@ from tongguocr.training.distributed import Team, gather_team, my_number, team_si
 from tongguocr.training.epochs import go_through
 from tongguocr.training.glm.checkpoint import DENSE, MODEL, GlmJournal, take_up
 from tongguocr.training.glm.expand import expand
-from tongguocr.training.glm.fresh import fresh_foundation, fresh_tokenizer
+from tongguocr.training.glm.from_scratch import byte_tokenizer, random_model
 from tongguocr.training.glm.network import GlmTrainingNetwork, compile_layers, layers_of
 from tongguocr.training.glm.samples import GlmMaker, GlmSettings
 from tongguocr.training.glm.stage import GlmDrawnStage, GlmStage
@@ -55,20 +55,20 @@ def find_glm_start(given: str | None, out: Path) -> str | None:
 def train_glm_pages(
     pages: Labelled,
     stage: GlmStage,
-    foundation: Foundation,
+    pretrained: PretrainedModel,
     out: Path,
     device: torch.device,
     say: Say = print,
 ) -> None:
     """Train for the run's epochs. Workers are started first: they are forked."""
     run, recipe, settings = stage.stage.run, stage.stage.pages, stage.settings
-    check_transitions(foundation, settings)
-    maker = GlmMaker(pages, recipe, settings, foundation.wording, foundation.vision, run.seed)
+    check_transitions(pretrained, settings)
+    maker = GlmMaker(pages, recipe, settings, pretrained.prompt, pretrained.processor, run.seed)
     feed = PageFeed(maker, run.workers, my_number(), team_size())
     try:
         team = gather_team(device)
-        manner = Manner(settings.square and recipe.granularity == "block", recipe.longest_side)
-        pupil, journal = make_ready(foundation, run, settings, out, team, manner, dense=False)
+        image_settings = ImageSettings(settings.square and recipe.granularity == "block", recipe.longest_side)
+        pupil, journal = make_ready(pretrained, run, settings, out, team, image_settings, dense=False)
         exams = feed.exams(team.device) if pupil.judges else ()
         with enough_memory(out, settings):
             go_through(feed, journal, run, PageLesson(pupil, exams), team, say)
@@ -84,10 +84,10 @@ def train_glm_drawn(
     feed = Feed(data, run.recipe, run.workers, (run.seed + 100 * my_number()) * 1000)
     try:
         team = gather_team(device)
-        foundation = load_foundation(start) if start else from_nothing(data, stage)
-        table = codec_table(data.codec, foundation.wording).to(team.device)
-        manner = drawn_manner(run.recipe)
-        pupil, journal = make_ready(foundation, run, stage.settings, out, team, manner, dense=True)
+        pretrained = load_pretrained(start) if start else from_nothing(data, stage)
+        table = codec_table(data.codec, pretrained.prompt).to(team.device)
+        image_settings = drawn_image_settings(run.recipe)
+        pupil, journal = make_ready(pretrained, run, stage.settings, out, team, image_settings, dense=True)
         painter = make_painter(data, run, team.device)
         judge = Judge.prepare(data, run.recipe, painter.atlas, team.device) if pupil.judges else None
         with enough_memory(out, stage.settings):
@@ -96,19 +96,19 @@ def train_glm_drawn(
         feed.stop()
 
 
-def drawn_manner(recipe: Recipe) -> Manner:
+def drawn_image_settings(recipe: Recipe) -> ImageSettings:
     """Reading shows blocks as large as most that were drawn, where the small engine's are not smaller."""
     side = max(max(canvas.height, canvas.width) for canvas in recipe.canvases)
-    return Manner(False, side, min(Scaling().character, sum(recipe.size) / 2))
+    return ImageSettings(False, side, min(Scaling().character, sum(recipe.size) / 2))
 
 
-def from_nothing(data: Data, stage: GlmDrawnStage) -> Foundation:
+def from_nothing(data: Data, stage: GlmDrawnStage) -> PretrainedModel:
     """A model of the stage's sizes, expanded by the characters of the data as any other would be."""
-    small = fresh_foundation(stage.size, fresh_tokenizer(), stage.run.seed)
-    small = replace(small, vision=replace(small.vision, mean=PAPER, deviation=INK))
-    foundation = expand(small, data.codec.characters)[0]
-    tell_apart(foundation.model, stage.run.seed)
-    return foundation
+    small = random_model(stage.size, byte_tokenizer(), stage.run.seed)
+    small = replace(small, processor=replace(small.processor, mean=PAPER, deviation=INK))
+    pretrained = expand(small, data.codec.characters)[0]
+    tell_apart(pretrained.model, stage.run.seed)
+    return pretrained
 
 
 @torch.no_grad()
@@ -124,21 +124,21 @@ def tell_apart(model: Any, seed: int) -> None:
 
 
 def make_ready(
-    foundation: Foundation,
+    pretrained: PretrainedModel,
     run: Run,
     settings: GlmSettings,
     out: Path,
     team: Team,
-    manner: Manner,
+    image_settings: ImageSettings,
     dense: bool,
 ) -> tuple[Pupil, GlmJournal]:
     """The network on its device with its optimisers, as far as an earlier run of this folder has come."""
     make_folder(out)
-    network = GlmTrainingNetwork(foundation.model, dense, settings.chunk)
-    if dense and foundation.folder and (foundation.folder / DENSE).exists() and network.dense is not None:
-        network.dense.load_state_dict(torch.load(foundation.folder / DENSE, weights_only=True))
+    network = GlmTrainingNetwork(pretrained.model, dense, settings.chunk)
+    if dense and pretrained.folder and (pretrained.folder / DENSE).exists() and network.dense is not None:
+        network.dense.load_state_dict(torch.load(pretrained.folder / DENSE, weights_only=True))
     network.to(team.device).train()
-    model: Any = foundation.model
+    model: Any = pretrained.model
     if settings.checkpointing:
         model.gradient_checkpointing_enable({"use_reentrant": False})
     sharded = settings.shard and team.count > 1
@@ -149,20 +149,20 @@ def make_ready(
     if run.compile:
         compile_layers(model)
     forward = network if sharded else team.wrap(network)
-    pupil = Pupil(network, forward, foundation.wording, foundation.vision, run, team, sharded)
+    pupil = Pupil(network, forward, pretrained.prompt, pretrained.processor, run, team, sharded)
     journal = GlmJournal(
         *(out, network, optimisers, progress, team.is_main),
-        foundation=foundation,
+        pretrained=pretrained,
         saved=settings.saved,
-        manner=manner,
+        image_settings=image_settings,
         sharded=sharded,
     )
     return pupil, journal
 
 
-def check_transitions(foundation: Foundation, settings: GlmSettings) -> None:
-    if settings.transitions and not foundation.wording.transitions:
-        where = foundation.folder or "The model"
+def check_transitions(pretrained: PretrainedModel, settings: GlmSettings) -> None:
+    if settings.transitions and not pretrained.prompt.transitions:
+        where = pretrained.folder or "The model"
         raise InputError(f"{where}: its tokenizer has no transitions; `tongguocr expand` adds them.")
 
 
