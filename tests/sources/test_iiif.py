@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import socket
@@ -240,6 +241,11 @@ def test_redirects_lead_to_the_web_only(server: Server, tmp_path: Path) -> None:
     ):
         with pytest.raises(InputError, match=rf"/m, page {page.number}: .*{sentence}"):
             page.load()
+
+
+def test_an_answer_is_not_unpacked(server: Server) -> None:
+    packed = gzip.compress(bytes(1_000_000))
+    assert fetch(server.put("/packed", packed, **{"Content-Encoding": "gzip"}), 2000, "m") == packed
 
 
 def test_servers_that_fail(server: Server) -> None:
