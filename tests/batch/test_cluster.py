@@ -280,6 +280,7 @@ def test_without_ray(
 
 
 @needs_ray
+@pytest.mark.slow
 def test_a_killed_worker_costs_nothing_but_time(tmp_path: Path) -> None:
     shades = {f"p{k}": 100 + k for k in range(60)}
     folder, log, out = (
@@ -313,6 +314,7 @@ def test_a_killed_worker_costs_nothing_but_time(tmp_path: Path) -> None:
 
 
 @needs_ray
+@pytest.mark.slow
 def test_the_command_finds_lines_here_and_asks_a_server_there(tmp_path: Path) -> None:
     folder, out = write_pages(tmp_path / "in", dict.fromkeys(("p1", "p2", "p3"), 200)), tmp_path / "out"
     for name in ("p1", "p2"):
