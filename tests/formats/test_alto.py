@@ -14,9 +14,10 @@ from PIL import Image
 
 from tongguocr.errors import InputError
 from tongguocr.formats import read_page
-from tongguocr.formats.alto import parse_alto
+from tongguocr.formats.alto_read import parse_alto
 from tongguocr.formats.alto_write import NAMESPACE, render_alto
-from tongguocr.formats.xml import is_one_character, parse_xml
+from tongguocr.formats.xml import parse_xml
+from tongguocr.formats.xml_lines import is_one_character
 from tongguocr.page import Char, Line, Page
 
 PATH = Path("page.xml")

@@ -12,7 +12,7 @@ from page_strategies import example_page, pages, xml_text
 from tongguocr.errors import InputError
 from tongguocr.formats import read_page, write_page
 from tongguocr.formats.style import NOTES, Notes, Style
-from tongguocr.formats.txt import render_txt, text_rows
+from tongguocr.formats.txt import join_words, render_txt, text_rows
 from tongguocr.page import Kind, Line, Page
 
 PATH = Path("page.txt")
@@ -108,3 +108,9 @@ def test_no_text_is_lost_or_moved(page: Page, notes: Notes, flow: bool) -> None:
     kept = "".join(line.text for line in page.lines if line.kind != "note" or notes != "omit")
     ignored = str.maketrans("", "", "〔〕 \n")
     assert render_txt(page, PATH, Style(notes, flow)).decode().translate(ignored) == kept.translate(ignored)
+
+
+def test_words_are_joined_as_their_script_wants() -> None:
+    assert join_words(["天", "地", "玄黃"]) == "天地玄黃"
+    assert join_words(["two", "words", "，", "天"]) == "two words，天"
+    assert join_words(["a", " ", "b", "", "　c"]) == "a b　c"

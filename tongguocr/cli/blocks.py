@@ -25,13 +25,13 @@ def run(args: argparse.Namespace) -> None:
     from tongguocr.blocks import cut_blocks
     from tongguocr.files import write_bytes
     from tongguocr.formats import read_page
-    from tongguocr.formats.blocks_json import blocks_to_json
+    from tongguocr.formats.page_json import render_blocks
 
     page = read_page(args.page)
     if args.page.suffix.lower() == ".txt":
         raise InputError(f"{args.page}: plain text has no line boxes to make blocks of.")
     blocks = cut_blocks(page)
-    write_bytes(blocks_to_json(page, blocks).encode(), args.output)
+    write_bytes(render_blocks(page, blocks), args.output)
     if args.picture:
         _draw(page, blocks, args)
     print(f"{len(page.lines)} lines in {len(blocks)} blocks: {args.output}")

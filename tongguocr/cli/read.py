@@ -114,7 +114,7 @@ def _is_folder(written: str) -> bool:
 
 def _style(args: argparse.Namespace) -> Style:
     """How text is written; without the table of characters that it needs, nothing is begun."""
-    from tongguocr.formats.script import simplify
+    from tongguocr.formats.style import simplify
 
     if args.script == "simplified":
         simplify("學")

@@ -22,7 +22,7 @@ from tongguocr.formats.registry import (
     find_format,
     page_stem,
 )
-from tongguocr.formats.style import Style
+from tongguocr.formats.style import Style, in_script
 
 if TYPE_CHECKING:
     from tongguocr.page import Page
@@ -82,7 +82,6 @@ def write_page(page: Page, path: Path, format: str | None = None, style: Style =
 def render_page(page: Page, path: Path, format: str | None = None, style: Style = Style()) -> bytes:
     """The bytes that `write_page` would write to this path."""
     from tongguocr.formats.page_json import check_page
-    from tongguocr.formats.script import in_script
 
     chosen = _choose(path, format)
     check_page(page, path)

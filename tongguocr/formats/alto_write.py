@@ -13,18 +13,10 @@ from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 
-from tongguocr.formats.alto import DIRECTION_OF_BASE
-from tongguocr.formats.values import (
-    EXACT,
-    baseline,
-    check_xml_text,
-    corners,
-    plain,
-    to_decimal,
-    unique_name,
-    xml_line_names,
-)
-from tongguocr.formats.xml import Element, add, new_root, render_xml
+from tongguocr.formats.alto_read import DIRECTION_OF_BASE
+from tongguocr.formats.numbers import EXACT, plain, to_decimal
+from tongguocr.formats.xml import Element, add, check_xml_text, new_root, render_xml, unique_name
+from tongguocr.formats.xml_lines import baseline, corners, ids_for_xml
 from tongguocr.geometry import Box, Point, union
 from tongguocr.page import Char, Kind, Line, Page
 
@@ -44,7 +36,7 @@ _MAX_VARIANT = 3
 def render_alto(page: Page, path: Path) -> bytes:
     """The page as an ALTO file."""
     check_xml_text(page.image, f"{path}: image")
-    names = xml_line_names(page.lines)
+    names = ids_for_xml(page.lines)
     taken = set(names)
     runs = [list(run) for _, run in groupby(range(len(page.lines)), lambda i: page.lines[i].kind)]
     blocks = [unique_name(f"b{n}", taken) for n in range(1, len(runs) + 1)]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tongguocr.errors import InputError
 from tongguocr.files import write_bytes
-from tongguocr.formats.values import plain, to_decimal
+from tongguocr.formats.numbers import plain, to_decimal
 from tongguocr.page import Char, Line, Page
 
 THRESHOLD = 0.8

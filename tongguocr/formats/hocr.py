@@ -13,8 +13,8 @@ from itertools import groupby
 from math import ceil, floor
 from pathlib import Path
 
-from tongguocr.formats.values import check_xml_text, unique_name, xml_line_names
-from tongguocr.formats.xml import Element, add, new_root, to_bytes
+from tongguocr.formats.xml import Element, add, check_xml_text, new_root, to_bytes, unique_name
+from tongguocr.formats.xml_lines import ids_for_xml
 from tongguocr.geometry import Box, union
 from tongguocr.page import Direction, Line, Page
 from tongguocr.version import __version__
@@ -38,7 +38,7 @@ STYLE: dict[Direction, dict[str, str]] = {
 def render_hocr(page: Page, path: Path) -> bytes:
     """The page as an hOCR file."""
     check_xml_text(page.image, f"{path}: image")
-    names = xml_line_names(page.lines)
+    names = ids_for_xml(page.lines)
     taken = set(names)
     root = new_root("html", NAMESPACE, {_XML_LANG: "zh", "lang": "zh"})
     _write_head(root, page)

@@ -12,8 +12,7 @@ from itertools import groupby
 from pathlib import Path
 
 from tongguocr.formats.style import Style
-from tongguocr.formats.txt import text_rows
-from tongguocr.formats.xml import join_words
+from tongguocr.formats.txt import join_words, text_rows
 from tongguocr.page import Kind, Page
 
 LABEL: dict[Kind, str] = {"note": "Note", "margin": "Margin", "fold": "Fold"}

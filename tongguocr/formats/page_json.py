@@ -12,9 +12,10 @@ from typing import Any, NoReturn
 
 from tongguocr.errors import InputError
 from tongguocr.files import decode_utf8
-from tongguocr.formats.values import LIMIT, is_number, one_line, plain
+from tongguocr.formats.numbers import LIMIT, is_number, plain
+from tongguocr.formats.txt import has_line_break
 from tongguocr.geometry import Box, Point, make_box
-from tongguocr.page import DIRECTIONS, KINDS, Char, Direction, Line, Page, guess_direction
+from tongguocr.page import DIRECTIONS, KINDS, Block, Char, Direction, Line, Page, guess_direction
 
 FORMAT = "tongguocr-page"
 VERSION = 1
@@ -37,6 +38,17 @@ def load_json(data: bytes, path: Path) -> Any:
         raise InputError(f"{path}: this is not JSON ({error}).") from None
 
 
+def one_line(value: object, where: str) -> str:
+    """A value out of JSON that must be a text without a line break."""
+    if not isinstance(value, str):
+        raise InputError(f"{where} must be a text.")
+    if has_line_break(value):
+        raise InputError(f"{where} must hold no line break.")
+    if any("\ud800" <= c <= "\udfff" for c in value):
+        raise InputError(f"{where} holds half of a surrogate pair, which is no character.")
+    return value
+
+
 def check_page(page: Page, path: Path) -> None:
     """Refuse a page that could not be read again: line breaks, ids that come twice, numbers that are none."""
     _page({**_head(page), "lines": [_line_object(line) for line in page.lines]}, path)
@@ -48,6 +60,21 @@ def render_json(page: Page, path: Path = Path()) -> bytes:
     rows = ",\n".join(f"    {_dump(_line_object(line))}" for line in page.lines)
     members.append(f'  "lines": [\n{rows}\n  ]' if rows else '  "lines": []')
     return ("{\n" + ",\n".join(members) + "\n}\n").encode()
+
+
+def render_blocks(page: Page, blocks: tuple[Block, ...]) -> bytes:
+    """What `tongguocr blocks` writes: blocks in reading order, by the ids of their lines and their boxes."""
+    document = {
+        "format": "tongguocr-blocks",
+        "version": 1,
+        "image": page.image,
+        "width": page.width,
+        "height": page.height,
+        "blocks": [
+            {"lines": [line.id for line in block.lines(page)], "box": list(block.box)} for block in blocks
+        ],
+    }
+    return (json.dumps(document, ensure_ascii=False, indent=1) + "\n").encode()
 
 
 def _refuse_constant(name: str) -> NoReturn:

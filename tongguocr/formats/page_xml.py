@@ -19,27 +19,18 @@ from pathlib import Path
 from typing import cast
 
 from tongguocr.errors import InputError
-from tongguocr.formats.values import (
+from tongguocr.formats.numbers import parse_confidence, parse_number, plain
+from tongguocr.formats.txt import join_words
+from tongguocr.formats.xml import Element, add, check_xml_text, new_root, render_xml, unique_name
+from tongguocr.formats.xml_lines import (
     KIND_OF_LABEL,
     baseline,
-    check_xml_text,
     corners,
-    line_text,
-    names_of_lines,
-    parse_confidence,
-    parse_number,
-    plain,
-    unique_name,
-    xml_line_names,
-)
-from tongguocr.formats.xml import (
-    Element,
-    add,
+    ids_for_xml,
+    ids_from_xml,
     is_one_character,
-    join_words,
-    new_root,
+    line_text,
     reading_order,
-    render_xml,
 )
 from tongguocr.geometry import Point, bounds, union
 from tongguocr.page import DIRECTIONS, Char, Direction, Kind, Line, Page, guess_direction
@@ -75,7 +66,7 @@ def parse_page_xml(root: Element, path: Path) -> Page:
     found = list(_lines_of(page, (), path))
     owners = [[e.get("id", "") for e in (line.element, *line.regions)] for line in found]
     references = [ref for order in page.findall("ReadingOrder") for ref in _references(order, path)]
-    names = names_of_lines([line.element.get("id") for line in found], path)
+    names = ids_from_xml([line.element.get("id") for line in found], path)
     lines = [_read_line(found[i], page, names[i], path) for i in reading_order(owners, references)]
     width, height = (_size(page, name, path) for name in ("imageWidth", "imageHeight"))
     image = line_text(page.get("imageFilename", ""), f"{path}: imageFilename")
@@ -237,7 +228,7 @@ def render_page_xml(page: Page, path: Path, created: datetime | None = None) -> 
     check_xml_text(page.image, f"{path}: image")
     size = {"imageWidth": str(int(page.width)), "imageHeight": str(int(page.height))}
     element = add(root, "Page", {"imageFilename": page.image, **size})
-    names = xml_line_names(page.lines)
+    names = ids_for_xml(page.lines)
     taken = set(names)
     runs = [list(run) for _, run in groupby(range(len(page.lines)), lambda i: page.lines[i].kind)]
     regions = [unique_name(f"r{n}", taken) for n in range(1, len(runs) + 1)]

@@ -83,7 +83,7 @@ _ROWS = (
         (".alto.xml", ".alto"),
         "application/xml",
         "alto_write:render_alto",
-        reader="alto:parse_alto",
+        reader="alto_read:parse_alto",
         xml_root="alto",
     ),
     Format(
@@ -103,14 +103,14 @@ _ROWS = (
         "pdf",
         (".pdf",),
         "application/pdf",
-        "searchable_pdf:render_searchable_pdf",
+        "pdf:render_pdf",
         image="file",
-        book="searchable_pdf:write_searchable_pdf",
+        book="pdf:write_pdf",
     ),
     Format(
         "csv", (".csv",), "text/csv", "doubts:render_doubts", book="doubts:write_doubts", aliases=("doubts",)
     ),
-    Format("overlay", (".overlay.png",), "image/png", "overlay:render_overlay", image="pixels"),
+    Format("overlay", (".overlay.png",), "image/png", "picture:render_overlay", image="pixels"),
 )
 FORMATS: dict[str, Format] = {row.name: row for row in _ROWS}
 """All formats by name."""

@@ -2,14 +2,23 @@
 
 `notes` and `flow` act on plain text and Markdown, `script` on every format. The other formats hold lines and
 notes as they are, whatever the style.
+
+Traditional characters become simplified ones by OpenCC's rules: a phrase that it knows keeps a character that
+others give up (乾坤, but 干 for 乾 in any other place). One character always becomes one character, so that
+every box stays where it is.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
-from tongguocr.errors import InputError
+from tongguocr.errors import InputError, MissingExtraError
+
+if TYPE_CHECKING:
+    from tongguocr.page import Char, Line, Page
 
 Notes: TypeAlias = Literal["lines", "inline", "omit"]
 """Double-row notes: as lines of their own, in 〔〕 behind the text before them, or left out."""
@@ -17,18 +26,82 @@ Script: TypeAlias = Literal["keep", "simplified"]
 """Characters as they were read, or each in its simplified form."""
 NOTES: tuple[Notes, ...] = get_args(Notes)
 SCRIPTS: tuple[Script, ...] = get_args(Script)
+_SELECTORS = (range(0xFE00, 0xFE10), range(0xE0100, 0xE01F0))
+"""Variation selectors."""
 
 
 @dataclass(frozen=True, slots=True)
 class Style:
+    """What may be asked of the text in a written file."""
+
     notes: Notes | None = None
     """None: as suits the format, lines of their own in plain text and brackets in Markdown."""
     flow: bool = False
     """Lines that follow each other and are of one kind become one."""
     script: Script = "keep"
+    """Of every character, candidates included."""
 
     def __post_init__(self) -> None:
         if self.notes is not None and self.notes not in NOTES:
             raise InputError(f"notes: {self.notes!r} is not one of {', '.join(NOTES)}.")
         if self.script not in SCRIPTS:
             raise InputError(f"script: {self.script!r} is not one of {', '.join(SCRIPTS)}.")
+
+
+def in_script(page: Page, script: Script) -> Page:
+    """The page in this script: texts, characters and candidates."""
+    if script == "keep":
+        return page
+    return replace(page, lines=tuple(_simplified_line(line) for line in page.lines))
+
+
+def simplify(text: str) -> str:
+    """The text in simplified characters; a variation selector goes with the form that it selected."""
+    return "".join(_pieces(text))
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """What each character of the text becomes."""
+    convert = _converter()
+    simple = convert(text)
+    if len(simple) != len(text):
+        simple = "".join(found if len(found := convert(c)) == 1 else c for c in text)
+    changed = False
+    for old, new in zip(text, simple, strict=True):
+        if any(ord(old) in block for block in _SELECTORS):
+            yield "" if changed else old
+        else:
+            changed = old != new
+            yield new
+
+
+@cache
+def _converter() -> Callable[[str], str]:
+    try:
+        import opencc
+    except ImportError:
+        raise MissingExtraError("Writing in simplified characters", "script") from None
+    convert: Callable[[str], str] = opencc.OpenCC("t2s").convert
+    return convert
+
+
+def _simplified_line(line: Line) -> Line:
+    """The line with its characters, which still spell it if they did."""
+    texts = [char.text for char in line.chars]
+    if "".join(texts) == line.text:
+        pieces = _pieces(line.text)
+        texts = ["".join(next(pieces) for _ in text) for text in texts]
+    else:
+        texts = [simplify(text) for text in texts]
+    chars = (_simplified_char(char, text) for char, text in zip(line.chars, texts, strict=True))
+    return replace(line, text=simplify(line.text), chars=tuple(chars))
+
+
+def _simplified_char(char: Char, text: str) -> Char:
+    """The character with its candidates, of which none is the same as the character or as another."""
+    candidates: dict[str, float] = {}
+    for other, confidence in char.candidates:
+        if (simple := simplify(other)) != text:
+            candidates[simple] = max(confidence, candidates.get(simple, 0.0))
+    best_first = sorted(candidates.items(), key=lambda pair: -pair[1])
+    return replace(char, text=text, candidates=tuple(best_first))

@@ -19,8 +19,9 @@ from xml.etree.ElementTree import indent
 from tongguocr.errors import InputError
 from tongguocr.files import write_bytes
 from tongguocr.formats.columns import column_starts
-from tongguocr.formats.values import check_xml_text, to_decimal, unique_name, xml_line_names
-from tongguocr.formats.xml import Element, add, new_root, to_bytes
+from tongguocr.formats.numbers import to_decimal
+from tongguocr.formats.xml import Element, add, check_xml_text, new_root, to_bytes, unique_name
+from tongguocr.formats.xml_lines import ids_for_xml
 from tongguocr.geometry import centre
 from tongguocr.page import Direction, Kind, Line, Page
 from tongguocr.version import __version__
@@ -58,7 +59,7 @@ def render_tei_book(pages: Sequence[Page], path: Path) -> bytes:
     taken: set[str] = set()
     for n, page in enumerate(pages, start=1):
         prefix = f"p{n}_" if len(pages) > 1 else ""
-        names = [unique_name(prefix + name, taken) for name in xml_line_names(page.lines)]
+        names = [unique_name(prefix + name, taken) for name in ids_for_xml(page.lines)]
         surface = unique_name(f"surface{n}", taken)
         _write_surface(facsimile, page, surface, names)
         add(block, "pb", {"n": str(n), "facs": f"#{surface}"})

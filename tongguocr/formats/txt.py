@@ -8,13 +8,14 @@ Notes may stand in brackets behind the text that they explain, or be left out; `
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections.abc import Iterable
 from itertools import groupby
 from pathlib import Path
 
 from tongguocr.errors import InputError
 from tongguocr.files import decode_utf8
 from tongguocr.formats.style import NOTES, Notes, Style
-from tongguocr.formats.xml import join_words
 from tongguocr.page import Kind, Line, Page
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
@@ -55,3 +56,20 @@ def text_rows(page: Page, notes: Notes) -> list[tuple[Kind, str]]:
             before = rows.pop()[1] if rows and rows[-1][0] == "main" else ""
             rows.append(("main", f"{before}〔{join_words(texts)}〕"))
     return rows
+
+
+def join_words(words: Iterable[str]) -> str:
+    """Words as one text: a space between them, but none beside an ideograph or another wide character."""
+    text = ""
+    for word in filter(None, words):
+        if text and not any(
+            c.isspace() or unicodedata.east_asian_width(c) in "WF" for c in (text[-1], word[0])
+        ):
+            text += " "
+        text += word
+    return text
+
+
+def has_line_break(text: str) -> bool:
+    """Whether the text would be more than one row of a file."""
+    return "\n" in text or "\r" in text

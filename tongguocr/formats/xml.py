@@ -7,8 +7,6 @@ first entity that a file defines.
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 from xml.etree import ElementTree
@@ -21,6 +19,7 @@ Element: TypeAlias = ElementTree.Element
 DEEPEST = 200
 """No format nests elements deeper; a file that does means to do harm."""
 _DECLARED = re.compile(rb"""<\?xml[^>]*?encoding\s*=\s*["']([\w.:-]+)["']""")
+_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def parse_xml(data: bytes, path: Path) -> Element:
@@ -104,36 +103,17 @@ def to_bytes(root: Element, doctype: str = "") -> bytes:
     return f"<?xml version='1.0' encoding='UTF-8'?>\n{doctype and doctype + chr(10)}{body}\n".encode()
 
 
-def join_words(words: Iterable[str]) -> str:
-    """Words as one text: a space between them, but none beside an ideograph or another wide character."""
-    text = ""
-    for word in filter(None, words):
-        if text and not any(
-            c.isspace() or unicodedata.east_asian_width(c) in "WF" for c in (text[-1], word[0])
-        ):
-            text += " "
-        text += word
-    return text
+def check_xml_text(text: str, where: str) -> None:
+    """Refuse what XML 1.0 cannot hold: control characters, noncharacters, halves of surrogate pairs."""
+    if found := _NOT_XML.search(text):
+        raise InputError(f"{where}: XML cannot hold the character U+{ord(found.group()):04X}.")
 
 
-def is_one_character(text: str) -> bool:
-    """One character with whatever variation selectors and combining marks follow it."""
-    return len(text) > 0 and not any(unicodedata.category(c) not in ("Mn", "Me", "Mc") for c in text[1:])
-
-
-def reading_order(owners: Sequence[Sequence[str]], references: Sequence[str]) -> list[int]:
-    """The lines' places in reading order.
-
-    `owners` gives, for every line in the file's own order, the ids of the line and of all that encloses it,
-    innermost first; `references` the ids that the file's reading order names. A line goes where the
-    innermost of its owners that is named goes; lines that nothing names follow at the end.
-    """
-    place: dict[str, int] = {}
-    for reference in references:
-        place.setdefault(reference, len(place))
-
-    def key(index: int) -> tuple[int, int]:
-        named = (place[owner] for owner in owners[index] if owner in place)
-        return next(named, len(place)), index
-
-    return sorted(range(len(owners)), key=key)
+def unique_name(name: str, taken: set[str]) -> str:
+    """The name, or with a number where it is taken; it is taken from now on."""
+    free, n = name, 1
+    while free in taken:
+        n += 1
+        free = f"{name}_{n}"
+    taken.add(free)
+    return free

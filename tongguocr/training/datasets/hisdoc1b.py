@@ -15,8 +15,8 @@ from typing import Any
 
 from tongguocr.errors import InputError
 from tongguocr.files import read_bytes
-from tongguocr.formats.page_json import load_json
-from tongguocr.formats.values import is_number, one_line
+from tongguocr.formats.numbers import is_number
+from tongguocr.formats.page_json import load_json, one_line
 from tongguocr.geometry import Point, bounds, make_box
 from tongguocr.page import Char, Line, Page, guess_direction
 from tongguocr.training.datasets.labels import OnError, extent, make_line, read_each

@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from tongguocr.errors import InputError
 from tongguocr.files import decode_utf8, read_bytes
-from tongguocr.formats.values import parse_number
+from tongguocr.formats.numbers import parse_number
 from tongguocr.geometry import Point, bounds, make_box, union
 from tongguocr.page import Char, Line, Page, guess_direction
 from tongguocr.sources import IMAGE_SUFFIXES, image_named, image_size

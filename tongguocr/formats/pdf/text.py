@@ -19,7 +19,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from tongguocr.formats.pdf_columns import Stretch, find_stretches
+from tongguocr.formats.pdf.columns import Stretch, find_stretches
 from tongguocr.geometry import Box, Point, clip, make_box
 from tongguocr.page import Direction, Line, Page
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from page_strategies import any_text, example_page, pages, whole
 
-from tongguocr.formats.pdf_columns import Stretch, find_stretches
+from tongguocr.formats.pdf.columns import Stretch, find_stretches
 from tongguocr.geometry import Box
 from tongguocr.page import Kind, Line, Page
 

@@ -13,9 +13,9 @@ from typing import BinaryIO
 from tongguocr.errors import InputError
 from tongguocr.files import open_whole
 from tongguocr.formats.page_json import check_page
-from tongguocr.formats.pdf_file import MAX_CODES, PdfFile, add_font, add_shared_font
-from tongguocr.formats.pdf_image import Picture, add_picture, picture_of_file, picture_of_pixels
-from tongguocr.formats.pdf_text import FORM_NAME, numbers, text_layer
+from tongguocr.formats.pdf.file import MAX_CODES, PdfFile, add_font, add_shared_font
+from tongguocr.formats.pdf.image import Picture, add_picture, picture_of_file, picture_of_pixels
+from tongguocr.formats.pdf.text import FORM_NAME, numbers, text_layer
 from tongguocr.page import Page
 
 DPI = 300
@@ -25,14 +25,14 @@ _MAX_SIDE = 14_400.0
 """Points: no page may be larger by the PDF specification."""
 
 
-def render_searchable_pdf(page: Page, path: Path) -> bytes:
+def render_pdf(page: Page, path: Path) -> bytes:
     """One page as a PDF file; its image lies beside `path`, or is in the page's pixels."""
     file = io.BytesIO()
     _write([page], path, file)
     return file.getvalue()
 
 
-def write_searchable_pdf(pages: Iterable[Page], path: Path, images: Path | None = None) -> None:
+def write_pdf(pages: Iterable[Page], path: Path, images: Path | None = None) -> None:
     """A PDF of all the pages, whole or not at all, each written before the next is asked for.
 
     A page's image is looked for in the folder `images`, or else beside the PDF, under the name that the page

@@ -24,13 +24,13 @@ from PIL import Image
 
 from tongguocr.errors import InputError
 from tongguocr.formats import read_page, write_page
-from tongguocr.formats.pdf_file import MAX_CODES, glyphless_font, to_unicode
-from tongguocr.formats.pdf_text import characters, text_layer
-from tongguocr.formats.searchable_pdf import (
+from tongguocr.formats.pdf import (
     DPI,
-    render_searchable_pdf,
-    write_searchable_pdf,
+    render_pdf,
+    write_pdf,
 )
+from tongguocr.formats.pdf.file import MAX_CODES, glyphless_font, to_unicode
+from tongguocr.formats.pdf.text import characters, text_layer
 from tongguocr.geometry import Box
 from tongguocr.page import Char, Direction, Kind, Line, Page
 from tongguocr.sources import load_pixels
@@ -96,7 +96,7 @@ def marks(data: bytes, page: Page) -> Iterator[tuple[Char, Box]]:
 @pytest.fixture(scope="module")
 def example() -> tuple[Page, bytes]:
     page = read_page(EXAMPLES / "page.json")
-    return page, render_searchable_pdf(page, EXAMPLES / "page.pdf")
+    return page, render_pdf(page, EXAMPLES / "page.pdf")
 
 
 def test_the_text_operators_are_written_as_they_were() -> None:
@@ -179,7 +179,7 @@ DIFFICULT = {
 @pytest.mark.parametrize("lines", DIFFICULT.values(), ids=DIFFICULT.keys())
 def test_difficult_lines_read_back(lines: tuple[Line, ...]) -> None:
     page = with_pixels(lines)
-    data = render_searchable_pdf(page, Path("a.pdf"))
+    data = render_pdf(page, Path("a.pdf"))
     assert text_by_pdfium(data) == texts(page)
     check_poppler(data, page)
 
@@ -230,7 +230,7 @@ def made_up_page(seed: int, note: Kind = "note") -> Page:
 def test_made_up_pages_read_back(seed: int, note: Kind) -> None:
     """Also where the rows of notes are not known as such."""
     page = made_up_page(seed, note)
-    data = render_searchable_pdf(page, Path("a.pdf"))
+    data = render_pdf(page, Path("a.pdf"))
     assert len(page.lines) > 10 and text_by_pdfium(data) == texts(page)
     check_poppler(data, page)
 
@@ -248,7 +248,7 @@ def test_other_directions_read_back_and_lie_right(direction: Direction) -> None:
         "a", (200, 300, 240, 420) if tall else (200, 300, 320, 340), "天地玄", "main", direction, chars=chars
     )
     page = with_pixels((line, column("b", "黃宇", 100)))
-    data = render_searchable_pdf(page, Path("a.pdf"))
+    data = render_pdf(page, Path("a.pdf"))
     assert text_by_pdfium(data) == ["天地玄", "黃宇"]
     check_poppler(data, page)
     for char, mark in list(marks(data, page))[:3]:
@@ -258,7 +258,7 @@ def test_other_directions_read_back_and_lie_right(direction: Direction) -> None:
 def test_pixels_are_kept_without_loss() -> None:
     grey = np.random.default_rng(1).integers(0, 256, (40, 30), np.uint8)
     for pixels in (grey, np.stack([grey, grey[::-1], grey[:, ::-1]], axis=2)):
-        data = render_searchable_pdf(Page("", 30, 40, (), pixels), Path("a.pdf"))
+        data = render_pdf(Page("", 30, 40, (), pixels), Path("a.pdf"))
         with pikepdf.open(io.BytesIO(data)) as pdf:
             kept = pikepdf.PdfImage(pdf.pages[0].Resources.XObject["/Image"]).as_pil_image()
             assert (np.asarray(kept) == pixels).all()
@@ -274,13 +274,13 @@ def test_a_turned_jpeg_stands_upright(orientation: int, tmp_path: Path) -> None:
     image.save(tmp_path / "a.jpg", exif=exif, quality=95)
     upright = load_pixels(tmp_path / "a.jpg")
     page = Page("a.jpg", upright.shape[1], upright.shape[0])
-    drawn = pdfium.PdfDocument(render_searchable_pdf(page, tmp_path / "a.pdf"))[0].render(scale=1 / SCALE)
+    drawn = pdfium.PdfDocument(render_pdf(page, tmp_path / "a.pdf"))[0].render(scale=1 / SCALE)
     difference = np.asarray(drawn.to_pil().convert("RGB")).astype(int) - upright
     assert np.abs(difference[4:-4, 4:-4]).mean() < 20
 
 
 def test_text_draws_nothing() -> None:
-    data = render_searchable_pdf(with_pixels((column("a", "天地玄", 300),)), Path("a.pdf"))
+    data = render_pdf(with_pixels((column("a", "天地玄", 300),)), Path("a.pdf"))
     assert np.asarray(pdfium.PdfDocument(data)[0].render(scale=2).to_pil().convert("L")).min() == 255
 
 
@@ -293,7 +293,7 @@ def test_memory_does_not_grow_with_the_book(tmp_path: Path) -> None:
 
     def peak(length: int) -> int:
         tracemalloc.start()
-        write_searchable_pdf(book(length), tmp_path / "a.pdf")
+        write_pdf(book(length), tmp_path / "a.pdf")
         top = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         return top
@@ -320,7 +320,7 @@ def test_bad_input_is_one_sentence_and_the_old_file_stays(tmp_path: Path) -> Non
     }
     for sentence, book in wrong.items():
         with pytest.raises(InputError, match=sentence) as error:
-            write_searchable_pdf(book, path)
+            write_pdf(book, path)
         assert str(error.value).startswith(str(tmp_path)) and "\n" not in str(error.value)
     assert path.read_bytes() == b"old" and len(list(tmp_path.iterdir())) == 3
 
@@ -329,7 +329,7 @@ def test_bad_input_is_one_sentence_and_the_old_file_stays(tmp_path: Path) -> Non
 @given(pages(any_text, floats))
 def test_any_page_makes_a_file_without_faults(page: Page) -> None:
     page = replace(page, image="", width=60, height=80, pixels=WHITE[::10, ::10])
-    with pikepdf.open(io.BytesIO(render_searchable_pdf(page, Path("a.pdf")))) as pdf:
+    with pikepdf.open(io.BytesIO(render_pdf(page, Path("a.pdf")))) as pdf:
         assert pdf.check_pdf_syntax() == []
         pikepdf.parse_content_stream(pdf.pages[0])
 

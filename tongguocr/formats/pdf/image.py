@@ -17,7 +17,7 @@ from PIL import Image, UnidentifiedImageError
 
 from tongguocr.errors import InputError
 from tongguocr.files import read_bytes
-from tongguocr.formats.pdf_file import PdfFile
+from tongguocr.formats.pdf.file import PdfFile
 from tongguocr.page import Pixels
 from tongguocr.sources import load_pixels
 

@@ -19,8 +19,7 @@ from PIL import Image
 from tongguocr.errors import InputError
 from tongguocr.formats import write_page
 from tongguocr.formats.doubts import THRESHOLD
-from tongguocr.formats.overlay import UNKNOWN, confidence_colour, draw_overlay, render_overlay
-from tongguocr.formats.picture import LONGEST_SIDE
+from tongguocr.formats.picture import LONGEST_SIDE, UNKNOWN, confidence_colour, draw_overlay, render_overlay
 from tongguocr.page import Char, Line, Page
 
 WHITE = np.full((200, 100), 255, np.uint8)

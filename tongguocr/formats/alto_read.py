@@ -14,17 +14,17 @@ from decimal import Decimal
 from pathlib import Path, PurePosixPath
 
 from tongguocr.errors import InputError
-from tongguocr.formats.values import (
+from tongguocr.formats.numbers import LIMIT, parse_confidence, parse_decimal, to_number
+from tongguocr.formats.txt import join_words
+from tongguocr.formats.xml import Element
+from tongguocr.formats.xml_lines import (
     KIND_OF_LABEL,
-    LIMIT,
     corners,
+    ids_from_xml,
+    is_one_character,
     line_text,
-    names_of_lines,
-    parse_confidence,
-    parse_decimal,
-    to_number,
+    reading_order,
 )
-from tongguocr.formats.xml import Element, is_one_character, join_words, reading_order
 from tongguocr.geometry import Box, Point, bounds, make_box, union
 from tongguocr.page import Char, Direction, Kind, Line, Page, guess_direction
 from tongguocr.sources import image_size
@@ -62,7 +62,7 @@ def parse_alto(root: Element, path: Path) -> Page:
     image = line_text(image.strip(), f"{path}: fileName")
     sheet = _Sheet(path, _scale(root, pages[0], image, path), _kinds(root))
     found = [line for space in pages[0] for line in _lines_of(space, ())]
-    names = names_of_lines([line.element.get("ID") for line in found], path)
+    names = ids_from_xml([line.element.get("ID") for line in found], path)
     owners = [
         [name, *(block.get("ID", "") for block in line.blocks)]
         for name, line in zip(names, found, strict=True)
