@@ -13,9 +13,9 @@ from recognise_pages import inputs_of, make_page
 
 from tongguocr.engines import open_engine
 from tongguocr.engines.base import BlockReading, make_inputs
-from tongguocr.engines.chat import Chat, ChatClient, find_endpoint
+from tongguocr.engines.chat_protocol import find_endpoint
 from tongguocr.engines.guard import Guarded, character_cap
-from tongguocr.engines.server import ServerEngine, Serving
+from tongguocr.engines.server import Chat, ChatClient, ServerEngine
 from tongguocr.errors import InputError
 from tongguocr.page import Block, Page
 
@@ -141,7 +141,7 @@ def test_no_more_requests_than_allowed_are_in_flight_and_order_is_kept() -> None
         return completion(sizes[question.picture.tobytes()], delay=0.1)
 
     with serve(answer) as server:
-        engine = ServerEngine(Chat(server.url, "m"), Serving(in_flight=2))
+        engine = ServerEngine(Chat(server.url, "m"), in_flight=2)
         assert [reading.text for reading in engine.read(blocks)] == list("012345")
         assert server.busiest == 2
         assert ServerEngine(Chat(server.url, "m")).read([]) == []

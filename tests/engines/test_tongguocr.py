@@ -21,8 +21,7 @@ from tiny_recogniser import CODEC, tiny_model, write_tiny
 from tongguocr.engines import open_engine
 from tongguocr.engines.base import BlockInput, BlockReading, fill_page, make_inputs
 from tongguocr.engines.guard import Limits, Watch, character_cap
-from tongguocr.engines.locate import find_peak
-from tongguocr.engines.prepare import prepare
+from tongguocr.engines.prepare import find_peak, prepare
 from tongguocr.engines.tongguocr import FIRST_BREAK, FIRST_BYTE, FIRST_CHARACTER, OnnxEngine, Reading, Written
 from tongguocr.errors import InputError
 from tongguocr.formats import write_page

@@ -20,7 +20,7 @@ from PIL import Image
 from recognise_pages import FakeEngine, make_page, read_as
 
 from tongguocr.engines.base import BlockInput, BlockReading
-from tongguocr.engines.chat import encode_picture
+from tongguocr.engines.chat_protocol import encode_picture
 from tongguocr.page import Line, Pixels
 from tongguocr.reader import Reader
 from tongguocr.serve.app import make_app

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from serve_models import question
 
-from tongguocr.engines.answer import parse_answer, parse_complaint
+from tongguocr.engines.chat_protocol import parse_answer, parse_complaint
 from tongguocr.errors import InputError
 from tongguocr.serve.answers import Reply, Token
 from tongguocr.serve.chat import Question, parse_question, render_completion, render_error, render_models

@@ -13,8 +13,7 @@ from itertools import accumulate, pairwise
 
 from tongguocr.engines.align_by_position import thickness
 from tongguocr.engines.base import BlockInput, LineReading
-from tongguocr.engines.pitch import character_size
-from tongguocr.engines.prepare import to_grey
+from tongguocr.engines.prepare import character_size, to_grey
 from tongguocr.engines.rapidocr import char_box
 from tongguocr.geometry import height, width
 from tongguocr.page import Char, Line

@@ -2,43 +2,167 @@
 
 In: blocks; each crop is sent as it is, with the prompt. Out: the same readings as every engine's. The model
 says no places, so its lines go to the block's lines by their number or length, its characters evenly along
-them. What repeats itself or is longer than the lines can hold is cut and marked for the guard; an answer that
-is no completion leaves its lines marked as failed. A few blocks are asked for at a time, in threads.
+them. What repeats itself or is longer than the lines can hold is cut and marked for the guard. A server that
+is down, slow or says no is an `InputError` that names its address; an answer that is no completion leaves its
+lines marked as failed. A few blocks are asked for at a time, in threads. Only the address given is contacted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import time
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from http.client import HTTPException
 from itertools import accumulate
+from urllib import request
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlsplit
 
-from tongguocr.engines.align_by_length import Spreading, spread_lines
-from tongguocr.engines.answer import Answer, NonsenseError
+from tongguocr.engines.align_by_length import spread_lines
 from tongguocr.engines.base import BlockInput, BlockReading, Engine, LineReading, Stop
-from tongguocr.engines.chat import Chat, ChatClient
-from tongguocr.engines.guard import LINE_END, Limits, character_cap, find_loop
-from tongguocr.engines.prepare import Scaling, contrast, to_grey
+from tongguocr.engines.chat_protocol import (
+    Answer,
+    NonsenseError,
+    encode_picture,
+    find_endpoint,
+    make_question,
+    parse_answer,
+    parse_complaint,
+)
+from tongguocr.engines.guard import LINE_END, character_cap, find_loop
+from tongguocr.engines.prepare import is_blank, to_grey
 from tongguocr.errors import InputError
 from tongguocr.page import Char, Line, Pixels
+from tongguocr.sources.web import is_web
+from tongguocr.version import __version__
+
+KEY_VARIABLE = "TONGGUOCR_API_KEY"
+"""The environment variable that holds the server's key, if it wants one."""
+BUSY = frozenset({408, 425, 429, 500, 502, 503, 504})
+"""Answers after which it pays to try again."""
+LONGEST_PAUSE = 30.0
+"""Seconds; if the server itself asks for more patience than this, it gets no more."""
+MOST_BYTES = 20_000_000
+CHUNK = 1 << 16
+TOKENS_PER_CHARACTER = 2.0
+"""Tokens for each character that the lines can hold: that number is generous already."""
+MORE_TOKENS = 16
+"""For what a model may write around a short text."""
+PAGE_TOKENS = 4096
+"""For a whole page."""
 
 
 @dataclass(frozen=True, slots=True)
-class Serving:
-    """How much is asked of a server."""
+class Chat:
+    """Where the model is and how it is asked."""
 
-    in_flight: int = 4
-    """Blocks asked for at a time."""
-    tokens: float = 2.0
-    """Tokens for each character that the lines can hold: that number is generous already."""
-    more_tokens: int = 16
-    """For what a model may write around a short text."""
-    page_tokens: int = 4096
-    """For a whole page."""
-    limits: Limits = field(default_factory=Limits)
-    spreading: Spreading = field(default_factory=Spreading)
-    blank: float = 255 * Scaling().blank
-    """A crop whose ink and paper differ by less holds no text, and a model would invent some."""
+    url: str
+    """The server, with or without /v1 and what follows it."""
+    model: str
+    prompt: str = "Text Recognition:"
+    """GLM-OCR's own words for it."""
+    timeout: float = 180.0
+    """Seconds for one answer, from the first byte sent to the last one got."""
+    attempts: int = 4
+    pause: float = 0.5
+    """Seconds before the second attempt; twice as many before the next."""
+
+
+@dataclass
+class ChatClient:
+    """Asks one server."""
+
+    chat: Chat
+    endpoint: str = field(init=False)
+    tells_confidence: bool = True
+    """Until the server refuses to."""
+    sleep: Callable[[float], None] = time.sleep
+
+    def __post_init__(self) -> None:
+        plain = self.chat.url.isascii() and self.chat.url.isprintable() and " " not in self.chat.url
+        if not plain or not is_web(self.chat.url) or "@" in urlsplit(self.chat.url).netloc:
+            raise InputError(f"{self.chat.url!r}: this is not the http or https address of a server.")
+        if not self.chat.model:
+            raise InputError(f"{self.chat.url}: the name of the model that is to be asked is missing.")
+        self.endpoint = find_endpoint(self.chat.url)
+
+    def ask(self, pixels: Pixels, max_tokens: int) -> Answer:
+        """What the model writes about a picture; after a few attempts at most."""
+        picture, pause = encode_picture(pixels), self.chat.pause
+        for attempt in range(1, self.chat.attempts + 1):
+            last = attempt == self.chat.attempts
+            try:
+                return self._ask_once(picture, max_tokens, self.tells_confidence)
+            except NonsenseError:
+                # The same question gets the same answer, unless something on the way was at fault.
+                if last or attempt > 1:
+                    raise
+            except _BusyError as busy:
+                if last:
+                    raise InputError(f"{self.endpoint}: {busy}.") from None
+                pause = max(pause, min(busy.patience, LONGEST_PAUSE))
+            self.sleep(pause)
+            pause *= 2
+        raise AssertionError("the last attempt returns or raises")
+
+    def _ask_once(self, picture: str, max_tokens: int, asked: bool) -> Answer:
+        try:
+            question = make_question(self.chat.model, self.chat.prompt, picture, max_tokens, asked)
+            return parse_answer(self._post(question))
+        except HTTPError as error:
+            said = _complaint(error)
+            if error.code in (400, 422) and asked:
+                answer = self._ask_once(picture, max_tokens, asked=False)
+                self.tells_confidence = False
+                return answer
+            raise self._refusal(error, said) from None
+        except TimeoutError:
+            raise InputError(
+                f"{self.endpoint}: the server did not answer within {self.chat.timeout:g} seconds."
+            ) from None
+        except URLError as error:
+            if isinstance(error.reason, TimeoutError):
+                raise InputError(f"{self.endpoint}: the server does not take the connection.") from None
+            raise _BusyError(f"the server cannot be reached ({_reason(error.reason)})") from None
+        except (OSError, HTTPException) as error:
+            raise _BusyError(f"the connection broke off ({_reason(error)})") from None
+
+    def _post(self, body: bytes) -> bytes:
+        """The answer's bytes, within the limits: a server may drip for hours."""
+        headers = {"Content-Type": "application/json", "User-Agent": f"tongguocr/{__version__}"}
+        if key := os.environ.get(KEY_VARIABLE, "").strip():
+            if not (key.isascii() and key.isprintable()):
+                raise InputError(f"{KEY_VARIABLE}: the key in this variable is not one line of ASCII.")
+            headers["Authorization"] = f"Bearer {key}"
+        end, data = time.monotonic() + self.chat.timeout, bytearray()
+        asked = request.Request(self.endpoint, body, headers, method="POST")
+        with _opener(self.endpoint).open(asked, timeout=self.chat.timeout) as answer:
+            while chunk := answer.read1(CHUNK):
+                data += chunk
+                if len(data) > MOST_BYTES:
+                    raise NonsenseError(f"more than {MOST_BYTES} bytes")
+                if time.monotonic() > end:
+                    raise TimeoutError
+        return bytes(data)
+
+    def _refusal(self, error: HTTPError, said: str) -> Exception:
+        what = f"the server answered {error.code}" + (f" ({said})" if said else "")
+        if error.code in BUSY:
+            patience = str(error.headers.get("Retry-After", "")) if error.headers else ""
+            return _BusyError(what, float(patience) if patience.isdecimal() else 0.0)
+        if error.code in (401, 403):
+            what += f"; its key belongs in the environment variable {KEY_VARIABLE}"
+        return InputError(f"{self.endpoint}: {what}.")
+
+
+class _BusyError(Exception):
+    """It may be better in a moment."""
+
+    def __init__(self, what: str, patience: float = 0.0) -> None:
+        super().__init__(what)
+        self.patience = patience
 
 
 def open_server(url: str | None, model: str | None) -> ServerEngine:
@@ -51,42 +175,43 @@ def open_server(url: str | None, model: str | None) -> ServerEngine:
 class ServerEngine(Engine):
     """Reads with the model of one server; nothing is contacted before the first block."""
 
-    def __init__(self, chat: Chat, serving: Serving = Serving()) -> None:
-        self.client, self.serving = ChatClient(chat), serving
+    def __init__(self, chat: Chat, in_flight: int = 4) -> None:
+        """`in_flight` is how many blocks are asked for at a time."""
+        self.client, self.in_flight = ChatClient(chat), in_flight
 
     def read(self, blocks: Sequence[BlockInput]) -> list[BlockReading]:
-        with ThreadPoolExecutor(self.serving.in_flight) as pool:
+        """Ask for all blocks, a few at a time; the answers are in the order of the blocks."""
+        with ThreadPoolExecutor(self.in_flight) as pool:
             return list(pool.map(self._read_block, blocks))
 
     def read_whole(self, pixels: Pixels) -> list[str]:
         """The lines of a whole page, as the model finds and orders them; nothing where it talks nonsense."""
         try:
-            answer = self.client.ask(pixels, self.serving.page_tokens)
+            answer = self.client.ask(pixels, PAGE_TOKENS)
         except NonsenseError:
             return []
-        lines, _ = cut_text(answer, self.serving.page_tokens, self.serving.limits)
+        lines, _ = cut_text(answer, PAGE_TOKENS)
         return ["".join(char.text for char in line) for line in lines if line]
 
     def _read_block(self, block: BlockInput) -> BlockReading:
-        if not block.lines or self._is_blank(block):
+        # A model would invent text where there is no ink.
+        if not block.lines or is_blank(to_grey(block.crop.pixels)):
             return BlockReading(tuple(LineReading() for _ in block.lines))
         try:
-            answer = self.client.ask(block.crop.pixels, self.most_tokens(block.lines))
+            answer = self.client.ask(block.crop.pixels, most_tokens(block.lines))
         except NonsenseError:
             return BlockReading(tuple(LineReading((), "failed") for _ in block.lines))
-        lines, stop = cut_text(answer, character_cap(block.lines, self.serving.limits), self.serving.limits)
-        return BlockReading(spread_lines(lines, block, self.serving.spreading), (), stop)
-
-    def most_tokens(self, lines: Sequence[Line]) -> int:
-        """What the model may write: by what these lines can hold."""
-        characters = character_cap(lines, self.serving.limits) + len(lines)
-        return round(self.serving.tokens * characters) + self.serving.more_tokens
-
-    def _is_blank(self, block: BlockInput) -> bool:
-        return contrast(to_grey(block.crop.pixels)) < self.serving.blank
+        lines, stop = cut_text(answer, character_cap(block.lines))
+        return BlockReading(spread_lines(lines, block), (), stop)
 
 
-def cut_text(answer: Answer, cap: int, limits: Limits = Limits()) -> tuple[list[list[Char]], Stop]:
+def most_tokens(lines: Sequence[Line]) -> int:
+    """How many tokens the model may write: by what these lines can hold."""
+    characters = character_cap(lines) + len(lines)
+    return round(TOKENS_PER_CHARACTER * characters) + MORE_TOKENS
+
+
+def cut_text(answer: Answer, cap: int) -> tuple[list[list[Char]], Stop]:
     """The answer's lines up to the first loop and the cap, and why there is no more.
 
     The model says no places, so a loop is told from a refrain by the number of its repeats alone.
@@ -100,7 +225,7 @@ def cut_text(answer: Answer, cap: int, limits: Limits = Limits()) -> tuple[list[
     too_long = sum(map(len, lines)) > cap
     items = items[: cap + len(lines)]
     for end in range(2, len(items) + 1):
-        kept = find_loop(items[:end], None, limits)
+        kept = find_loop(items[:end])
         if kept is not None:
             return _keep(lines, sum(item != LINE_END for item in items[:kept])), "loop"
     return _keep(lines, cap), "cap" if too_long or answer.cut else "end"
@@ -110,3 +235,33 @@ def _keep(lines: Sequence[list[Char]], count: int) -> list[list[Char]]:
     """The first characters of all lines together."""
     starts = accumulate((len(line) for line in lines), initial=0)
     return [line[: max(count - start, 0)] for line, start in zip(lines, starts, strict=False)]
+
+
+def _opener(endpoint: str) -> request.OpenerDirector:
+    """Without redirects, which would carry the key elsewhere, and without a proxy to this very machine."""
+    opener = request.OpenerDirector()
+    host = urlsplit(endpoint).hostname or ""
+    local = host in ("localhost", "::1") or host.startswith("127.")
+    for handler in (
+        request.ProxyHandler({} if local else None),
+        request.HTTPHandler(),
+        request.HTTPSHandler(),
+        request.HTTPDefaultErrorHandler(),
+        request.HTTPErrorProcessor(),
+        request.UnknownHandler(),
+    ):
+        opener.add_handler(handler)
+    return opener
+
+
+def _complaint(error: HTTPError) -> str:
+    try:
+        with error:
+            return parse_complaint(error.read(10_000))
+    except (OSError, HTTPException):
+        return ""
+
+
+def _reason(error: object) -> str:
+    reason = getattr(error, "strerror", None) or str(error)
+    return " ".join(str(reason).split()).rstrip(".") or type(error).__name__

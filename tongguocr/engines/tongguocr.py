@@ -30,8 +30,7 @@ from tongguocr.engines.base import (
     lines_on_page,
 )
 from tongguocr.engines.guard import Limits, Watch, character_cap
-from tongguocr.engines.locate import find_peak
-from tongguocr.engines.prepare import Prepared, Scaling, prepare
+from tongguocr.engines.prepare import Prepared, Scaling, find_peak, prepare
 from tongguocr.engines.weights import DECODER, ENCODER, Weights, load_weights
 from tongguocr.geometry import Box, Point, centre, height, width
 from tongguocr.page import Char, Line

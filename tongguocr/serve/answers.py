@@ -13,9 +13,9 @@ from itertools import islice
 import numpy as np
 
 from tongguocr.engines.base import BlockInput
-from tongguocr.engines.glm.engine import BLANK, HfEngine
+from tongguocr.engines.glm.engine import HfEngine
 from tongguocr.engines.guard import find_loop
-from tongguocr.engines.prepare import contrast
+from tongguocr.engines.prepare import is_blank
 from tongguocr.geometry import Box
 from tongguocr.page import Block, Crop, Line, Page, Pixels
 from tongguocr.serve.turns import StatusError
@@ -101,7 +101,7 @@ def reply_of_model(engine: HfEngine, block: BlockInput, most: int, rivals: int) 
     picture = engine.image_settings.picture_of(block, engine.processor)
     high, wide = picture.shape[:2]
     asked = len(engine.prompt.ids(image_tokens(high, wide, engine.processor)))
-    if contrast(picture) < BLANK:
+    if is_blank(picture):
         return Reply(asked=asked)
     seen: list[int] = []
 

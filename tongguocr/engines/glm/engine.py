@@ -17,7 +17,7 @@ import numpy as np
 from tongguocr.engines.align_by_length import spread_lines
 from tongguocr.engines.base import BlockInput, BlockReading, Engine, LineReading, Stop, batch_up
 from tongguocr.engines.guard import Limits, character_cap, find_loop
-from tongguocr.engines.prepare import Scaling, contrast
+from tongguocr.engines.prepare import is_blank
 from tongguocr.errors import InputError, MissingExtraError
 from tongguocr.page import Char, Pixels
 from tongguocr.tokens.codec import DecodedChar
@@ -31,8 +31,6 @@ ALTERNATIVES = 4
 """Other tokens that are looked at for each one read."""
 LEAST_PROBABILITY = 0.01
 """Alternatives that are less probable are not mentioned."""
-BLANK = 255 * Scaling().blank
-"""A picture whose ink and paper differ by less holds no text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +131,7 @@ class HfEngine(Engine):
         """Numbers of the blocks that go together: similar ones, as many as fit."""
         side = self.processor.patch * 2
         size = [picture.shape[0] * picture.shape[1] // side**2 for picture in pictures]
-        blank = BLANK
-        seen = [k for k, b in enumerate(blocks) if b.lines and contrast(pictures[k]) >= blank]
+        seen = [k for k, b in enumerate(blocks) if b.lines and not is_blank(pictures[k])]
         order = sorted(seen, key=lambda k: (size[k], pictures[k].shape))
         return batch_up(order, size, self.settings.rows, self.settings.image_tokens)
 

@@ -20,7 +20,7 @@ from PIL import Image, ImageFilter
 from tongguocr.blocks import BlockSettings, cut_blocks
 from tongguocr.blocks.segment import Objective
 from tongguocr.engines.base import BlockInput, make_inputs
-from tongguocr.engines.prepare import Prepared, Scaling, prepare, to_grey
+from tongguocr.engines.prepare import STEP, Prepared, Scaling, prepare, to_grey
 from tongguocr.errors import InputError
 from tongguocr.geometry import Point, centre, clip, cross_section
 from tongguocr.page import Block, Line, Page, Pixels
@@ -143,7 +143,7 @@ def _scaling(recipe: PageRecipe, dice: np.random.Generator | None) -> Scaling:
     factor = float(dice.uniform(*recipe.scale)) if dice is not None else 1.0
     if recipe.granularity == "block":
         return Scaling(character=usual.character * factor, longest=min(recipe.longest_side, usual.longest))
-    longest = round(recipe.longest_side * min(factor, 1.0) / usual.step) * usual.step
+    longest = round(recipe.longest_side * min(factor, 1.0) / STEP) * STEP
     return Scaling(character=np.inf, most=factor, longest=longest)
 
 

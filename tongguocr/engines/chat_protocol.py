@@ -1,31 +1,73 @@
-"""The JSON of a chat completion -> its text, and for every code point how sure the model was of it.
+"""The protocol that OpenAI's servers speak: a picture and a prompt -> a question; an answer -> its text.
 
+With the text comes, for every code point, how sure the model was of it.
+
+vLLM, SGLang, Ollama and llama.cpp all take a POST to /v1/chat/completions with the picture as a data address.
 Servers that tell the probability of tokens do so token by token; a token may be several characters, or a part
 of one. A code point gets the product over the tokens that hold its bytes. Anything that is no completion is
-a `NonsenseError`; probabilities that do not fit the text are left out.
+a `NonsenseError`; probabilities that do not fit the text are left out. Nothing is sent here: server.py does.
 """
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from typing import Any
 
-from tongguocr.page import Char
+from PIL import Image
+
+from tongguocr.page import Char, Pixels
 from tongguocr.tokens.codec import LINE_BREAKS
 from tongguocr.tokens.transitions import TRANSITIONS, joins_previous
 
+PATH = "/chat/completions"
+ALTERNATIVES = 4
+"""Other tokens asked for with each one ..."""
 UNLIKELY = 0.01
-"""Other readings below this are not worth a mention."""
+"""... and how likely they must be to be mentioned."""
 LONGEST_COMPLAINT = 200
 
 _NOWHERE = (0.0, 0.0, 0.0, 0.0)
 _BREAK = re.compile("|".join([*map(re.escape, TRANSITIONS), f"[{re.escape(''.join(sorted(LINE_BREAKS)))}]"]))
 _FENCE = re.compile(r"```\w*")
+
+
+def find_endpoint(url: str) -> str:
+    """The address to ask, from what users write: the server, its /v1, or the whole."""
+    plain = url.split("#")[0].split("?")[0].rstrip("/")
+    if plain.endswith(PATH):
+        return plain
+    return plain + (PATH if plain.rsplit("/", 1)[-1] == "v1" else f"/v1{PATH}")
+
+
+def make_question(model: str, prompt: str, picture: str, max_tokens: int, with_logprobs: bool) -> bytes:
+    """The JSON that asks a model about a picture, which is given as a data address."""
+    content = [
+        {"type": "image_url", "image_url": {"url": picture}},
+        {"type": "text", "text": prompt},
+    ]
+    body: dict[str, Any] = {
+        "model": model,
+        "messages": [{"role": "user", "content": content}],
+        "temperature": 0,
+        "max_tokens": max_tokens,
+    }
+    if with_logprobs:
+        body |= {"logprobs": True, "top_logprobs": ALTERNATIVES}
+    return json.dumps(body).encode()
+
+
+def encode_picture(pixels: Pixels) -> str:
+    """Pixels as a PNG in a data address."""
+    file = BytesIO()
+    Image.fromarray(pixels).save(file, "PNG", compress_level=3)
+    return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode()
 
 
 class NonsenseError(Exception):

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tongguocr.engines.answer import Answer, NonsenseError, parse_answer, parse_complaint
+from tongguocr.engines.chat_protocol import Answer, NonsenseError, parse_answer, parse_complaint
 from tongguocr.tokens.transitions import TRANSITIONS
 
 junk = st.recursive(
