@@ -24,7 +24,7 @@ from tongguocr.engines.glm.config import MERGE, PUBLISHED, GlmSize
 from tongguocr.engines.glm.decoding import generate
 from tongguocr.engines.glm.processor import grids_of, patch_pictures
 from tongguocr.errors import InputError
-from tongguocr.training.distributed import Team
+from tongguocr.training.distributed import ProcessGroup
 from tongguocr.training.glm.estimate import (
     PEAK,
     SampleSize,
@@ -35,10 +35,12 @@ from tongguocr.training.glm.estimate import (
 from tongguocr.training.glm.from_scratch import byte_tokenizer, random_model
 from tongguocr.training.glm.network import GlmTrainingNetwork, compile_layers
 from tongguocr.training.glm.samples import GlmBatch, GlmSample, collate
-from tongguocr.training.glm.stage import GlmDrawnStage, load_glm_drawn_stage
-from tongguocr.training.glm.task import PageLesson, Pupil
-from tongguocr.training.optimisers import Run, make_optimisers, take_step
-from tongguocr.training.stage import find_stage
+from tongguocr.training.glm.stage import GlmBlockStage
+from tongguocr.training.glm.task import GlmPageTask
+from tongguocr.training.glm.trainer import GlmTrainer
+from tongguocr.training.optimisers import make_optimisers, take_step
+from tongguocr.training.run import Limits, Run
+from tongguocr.training.stage import find_stage, load_stage
 
 TINY = GlmSize(64, 1, 2, 1, 32, 64, 64, 1, 2, 64, rows=400)
 TRANSITIONS = 24
@@ -84,9 +86,9 @@ def paper_stages(blocks: int) -> dict[str, PaperStage]:
     }
 
 
-def random_batch(pupil: Pupil, shape: Shape) -> GlmBatch:
+def random_batch(trainer: GlmTrainer, shape: Shape) -> GlmBatch:
     """Pictures of noise with answers of noise."""
-    dice, prompt, stride = np.random.default_rng(0), pupil.prompt, pupil.processor.patch * MERGE
+    dice, prompt, stride = np.random.default_rng(0), trainer.prompt, trainer.processor.patch * MERGE
     sides = tuple(side // stride * stride for side in (shape.height, shape.width))
     samples = []
     for _ in range(shape.rows):
@@ -94,10 +96,10 @@ def random_batch(pupil: Pupil, shape: Shape) -> GlmBatch:
         ids = tuple(dice.integers(0, len(prompt.spellings) - TRANSITIONS, shape.answer).tolist())
         tokens = len(prompt.ids(sides[0] * sides[1] // stride**2)) + shape.answer
         samples.append(GlmSample(picture, "", ids, tokens))
-    return collate(samples, prompt, pupil.processor)
+    return collate(samples, prompt, trainer.processor)
 
 
-def make_pupil(size: GlmSize, run: Run, checkpointing: bool) -> Pupil:
+def make_trainer(size: GlmSize, run: Run, checkpointing: bool) -> GlmTrainer:
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     with device:
         pretrained = random_model(size, byte_tokenizer())
@@ -106,28 +108,28 @@ def make_pupil(size: GlmSize, run: Run, checkpointing: bool) -> Pupil:
         pretrained.model.gradient_checkpointing_enable({"use_reentrant": False})
     if run.compile:
         compile_layers(pretrained.model)
-    return Pupil(network, network, pretrained.prompt, pretrained.processor, run, Team(device))
+    return GlmTrainer(network, network, pretrained, run, ProcessGroup(device))
 
 
-def time_steps(pupil: Pupil, shape: Shape, repeats: int) -> tuple[float, float]:
+def time_steps(trainer: GlmTrainer, shape: Shape, repeats: int) -> tuple[float, float]:
     """Seconds of a step, after three to warm up, and the largest memory in bytes."""
-    device, lesson, batch = pupil.team.device, PageLesson(pupil, ()), random_batch(pupil, shape)
-    optimisers = make_optimisers(pupil.network, pupil.run)
+    device, task, batch = trainer.group.device, GlmPageTask(trainer, ()), random_batch(trainer, shape)
+    optimisers = make_optimisers(trainer.network, trainer.run)
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats()
     start = 0.0
     for step in range(repeats + 3):
         if step == 3:
             start = wait(device)
-        loss, _ = lesson.study(batch.to(device), 0.5)
-        take_step(pupil.network, optimisers, loss, pupil.run, 1.0)
+        loss, _ = task.loss(batch.to(device), 0.5)
+        take_step(trainer.network, optimisers, loss, trainer.run.clip, 1.0)
     seconds = (wait(device) - start) / repeats
     return seconds, float(torch.cuda.max_memory_allocated() if device.type == "cuda" else 0)
 
 
-def measure(size: GlmSize, pupil: Pupil, shape: Shape, repeats: int) -> tuple[list[str], float]:
+def measure(size: GlmSize, trainer: GlmTrainer, shape: Shape, repeats: int) -> tuple[list[str], float]:
     """A row of the table, and operations a second that count towards the peak."""
-    seconds, memory = time_steps(pupil, shape, repeats)
+    seconds, memory = time_steps(trainer, shape, repeats)
     sample = SampleSize(shape.height * shape.width // size.stride**2, shape.answer)
     # Computing layers a second time is no progress, so it does not count.
     useful = shape.rows * step_operations(size, sample, checkpointing=False) / seconds
@@ -137,17 +139,17 @@ def measure(size: GlmSize, pupil: Pupil, shape: Shape, repeats: int) -> tuple[li
     return [*shown, f"{useful / 1e12:.1f}", f"{useful / PEAK:.1%}"], useful
 
 
-def time_reading(pupil: Pupil, shape: Shape) -> str:
+def time_reading(trainer: GlmTrainer, shape: Shape) -> str:
     """How fast these pictures are read together, in the precision and by the loop of the engine hf."""
-    device, batch = pupil.team.device, random_batch(pupil, shape)
+    device, batch = trainer.group.device, random_batch(trainer, shape)
     pictures = [picture.to(device) for picture in batch.pictures]
-    network = pupil.network.eval().to(torch.bfloat16 if device.type == "cuda" else torch.float32)
-    grids = grids_of(pictures, pupil.processor)
+    network = trainer.network.eval().to(torch.bfloat16 if device.type == "cuda" else torch.float32)
+    grids = grids_of(pictures, trainer.processor)
     for longest in (2, shape.answer):
         start = wait(device)
-        patches = patch_pictures(pictures, pupil.processor)
+        patches = patch_pictures(pictures, trainer.processor)
         with torch.compiler.set_stance("force_eager"):
-            written = generate(network, patches, grids, pupil.prompt, longest, alternatives=4)
+            written = generate(network, patches, grids, trainer.prompt, longest, alternatives=4)
         seconds = wait(device) - start
     count = sum(len(text.tokens) for text in written)
     what = (
@@ -179,22 +181,24 @@ def extrapolate(size: GlmSize, useful: float, blocks: int) -> Table:
     return table
 
 
-def shapes_of(chosen: argparse.Namespace, stage: GlmDrawnStage | None) -> list[Shape]:
+def shapes_of(chosen: argparse.Namespace, stage: GlmBlockStage | None) -> list[Shape]:
     """What to time: a stage's canvases, with about as much text as they have room for; or squares."""
     if stage is None:
         return [Shape(rows, chosen.side, chosen.side, chosen.answer) for rows in chosen.batch or [8, 16]]
-    recipe = stage.run.recipe
+    recipe = stage.recipe
     room = (sum(recipe.size) / 2) ** 2 / FILLED
     return [Shape(c.blocks, c.height, c.width, int(c.height * c.width / room)) for c in recipe.canvases]
 
 
-def what_to_time(chosen: argparse.Namespace) -> tuple[GlmSize, Run, GlmDrawnStage | None]:
+def what_to_time(chosen: argparse.Namespace) -> tuple[GlmSize, Run, GlmBlockStage | None]:
     """Sizes of the network, how it is trained, and the stage it is trained in if one is named."""
     if chosen.stage:
-        stage = load_glm_drawn_stage(find_stage(chosen.stage))
+        stage = load_stage(find_stage(chosen.stage))
+        if not isinstance(stage, GlmBlockStage):
+            raise InputError(f"{chosen.stage}: this is no stage of the full-size model on synthetic blocks.")
         size = replace(stage.size, rows=DRAWN_ROWS)
         return size, replace(stage.run, compile=chosen.compile), stage
-    run = Run(epochs=1, learning_rate=1e-5, matrix_rate=0.0, betas=(0.9, 0.999), weight_decay=0.0)
+    run = Run(Limits(epochs=1), learning_rate=1e-5, matrix_rate=0.0, betas=(0.9, 0.999), weight_decay=0.0)
     rows = PUBLISHED.rows + chosen.added + TRANSITIONS
     size = TINY if chosen.tiny else replace(PUBLISHED, rows=-(-rows // 64) * 64)
     return size, replace(run, compile=chosen.compile), None
@@ -222,10 +226,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     for name in COLUMNS:
         table.add_column(name, justify="right")
-    pupil, best = make_pupil(size, run, not chosen.no_checkpointing), 0.0
+    trainer, best = make_trainer(size, run, not chosen.no_checkpointing), 0.0
     for shape in shapes_of(chosen, stage):
         try:
-            shown, useful = measure(size, pupil, shape, chosen.repeats)
+            shown, useful = measure(size, trainer, shape, chosen.repeats)
         except torch.OutOfMemoryError:
             table.add_row(f"{shape.rows}", "too little memory")
             continue
@@ -238,7 +242,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if stage is None:
         console.print(extrapolate(size, best, chosen.blocks))
     if chosen.read:
-        console.print(time_reading(pupil, Shape(chosen.read, chosen.side, chosen.side, chosen.answer)))
+        console.print(time_reading(trainer, Shape(chosen.read, chosen.side, chosen.side, chosen.answer)))
 
 
 if __name__ == "__main__":

@@ -17,10 +17,11 @@ from rich.table import Table
 from torch import Tensor
 
 from bench.machine import machine, wait
-from tongguocr.training.optimisers import Run, make_optimisers, take_step
+from tongguocr.training.optimisers import make_optimisers, take_step
 from tongguocr.training.recogniser.blocks import Targets
 from tongguocr.training.recogniser.losses import losses
 from tongguocr.training.recogniser.model import STRIDE, ModelSize, Recogniser
+from tongguocr.training.run import Limits, Run
 
 TOKENS = 18_729
 BOS = 1
@@ -83,7 +84,7 @@ def parts(
 
     def whole() -> None:
         found = losses(model, said, (images, points, of_block), run, BOS, device)
-        take_step(model, optimisers, found.text + found.dense + found.pointer, run, 1e-6)
+        take_step(model, optimisers, found.text + found.dense + found.pointer, run.clip, 1e-6)
 
     def optimise() -> None:
         for optimiser in optimisers:
@@ -120,7 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     table = Table(title=f"{chosen.canvas}, {high * wide // STRIDE**2} places a block; {card}")
     table.add_column("part, forward and backward")
     table.add_column("ms", justify="right")
-    for name, work in parts(model, images, said, points.to(device), Run(minutes=1)).items():
+    for name, work in parts(model, images, said, points.to(device), Run(Limits(steps=1))).items():
         table.add_row(name, f"{timed(work, device, chosen.repeats):.1f}")
     Console(width=100).print(table)
 

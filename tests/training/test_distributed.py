@@ -15,7 +15,7 @@ from paths import HELPERS
 from tiny_fonts import write_sources
 
 from tongguocr.errors import InputError
-from tongguocr.training import distributed as team
+from tongguocr.training import distributed
 from tongguocr.training.recogniser.model import ModelSize, Recogniser
 
 HERE = HELPERS
@@ -26,13 +26,15 @@ from pathlib import Path
 
 import torch
 from tongguocr.tokens.codec import Codec
-from tongguocr.training import epochs, loop
+from tongguocr.training.recogniser import task
+from tongguocr.training.recogniser.stage import BlockStage, PageStage
+from tongguocr.training.datasets import Mapping
 from tongguocr.training.recogniser.recipe import Canvas, Recipe
 from tongguocr.training.recogniser.feed import load_data
 from tongguocr.training.recogniser.labelled import read_pages
 from tongguocr.training.recogniser.model import ModelSize, Recogniser
 from tongguocr.training.recogniser.pages import PageRecipe
-from tongguocr.training.optimisers import Run
+from tongguocr.training.run import Limits, Run
 
 what, root = sys.argv[1], Path(sys.argv[2])
 number, cpu = int(os.environ["RANK"]), torch.device("cpu")
@@ -44,22 +46,22 @@ trained = []
 
 def remember(model, *rest):
     trained.append(model)
-    return ready(model, *rest)
+    return prepare(model, *rest)
 
 
+prepare, task.prepare = task.prepare, remember
 if what == "pages":
-    ready, epochs.make_ready = epochs.make_ready, remember
     codec = Codec(tuple("一丨田口十乚"))
-    run = Run(epochs=2, matrix_rate=0.0, workers=1, compile=False, warm_up=0.1)
+    run = Run(Limits(epochs=2), matrix_rate=0.0, workers=1, compile=False, warm_up=0.1)
     pages = read_pages([("folder", root / "mine")], say=lambda sentence: None)
     model = Recogniser(ModelSize(len(codec), **small))
-    epochs.train_pages(pages, PageRecipe(batch_pixels=1), run, model, codec, root / "out", cpu)
+    stage = PageStage(run, PageRecipe(batch_pixels=1), Mapping())
+    task.train_pages(pages, stage, model, codec, root / "out", cpu)
 else:
-    ready, loop.make_ready = loop.make_ready, remember
     data = load_data(root / "data")
     recipe = Recipe((Canvas(160, 96, 4), Canvas(96, 96, 4)), (18.0, 24.0), (14.0, 18.0), longest=60)
-    run = Run(minutes=0.15, warm_up=5.0, judge_every=0.0, workers=1, compile=False, recipe=recipe)
-    loop.train(data, run, ModelSize(len(data.codec), **small), root / "out", None, cpu)
+    run = Run(Limits(steps=12), warm_up=5.0, judge_every=0.0, workers=1, compile=False)
+    task.train_blocks(data, BlockStage(run, recipe, ModelSize(0, **small)), root / "out", None, cpu)
 torch.save(trained[0].state_dict(), root / f"{number}.pt")
 """
 
@@ -107,16 +109,16 @@ def test_a_process_alone_needs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "accelerate", None)
     for name in ("RANK", "WORLD_SIZE"):
         monkeypatch.delenv(name, raising=False)
-    alone = team.gather_team(torch.device("cpu"))
+    alone = distributed.join_group(torch.device("cpu"))
     model = Recogniser(ModelSize(300, width=32, heads=2, encoder_layers=1, decoder_layers=1))
     assert alone.wrap(model) is model, "no wrapper, nothing slower"
-    assert alone.is_main and alone.share(0.5) == 0.5 and not alone.any(False)
-    assert (team.my_number(), team.team_size()) == (0, 1)
+    assert alone.is_main and alone.broadcast(0.5) == 0.5 and not alone.any(False)
+    assert (distributed.process_rank(), distributed.world_size()) == (0, 1)
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setenv("RANK", "1")
-    assert (team.my_number(), team.team_size()) == (1, 2)
+    assert (distributed.process_rank(), distributed.world_size()) == (1, 2)
     with pytest.raises(InputError, match=r"tongguocr\[train\]"):
-        team.gather_team(torch.device("cpu"))
+        distributed.join_group(torch.device("cpu"))
 
 
 def test_calling_the_network_is_looking_and_writing() -> None:

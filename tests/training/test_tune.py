@@ -15,13 +15,15 @@ from PIL import Image
 
 from tongguocr.cli import main
 from tongguocr.errors import InputError
-from tongguocr.training.checkpoint import save
-from tongguocr.training.epochs import train_pages
-from tongguocr.training.optimisers import Run
+from tongguocr.training.datasets import Mapping
 from tongguocr.training.recogniser.labelled import Labelled, read_pages
 from tongguocr.training.recogniser.model import Recogniser
 from tongguocr.training.recogniser.page_feed import PageFeed, PageMaker
 from tongguocr.training.recogniser.pages import PageRecipe
+from tongguocr.training.recogniser.restore import save_model
+from tongguocr.training.recogniser.stage import PageStage
+from tongguocr.training.recogniser.task import train_pages
+from tongguocr.training.run import Limits, Run
 from tongguocr.weights import SHIPPED
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -65,7 +67,7 @@ def test_fine_tuning_by_the_commands_a_user_types(folder: Path) -> None:
     torch.manual_seed(0)
     start, out, stage = folder / "start", folder / "run", folder / "stage.toml"
     start.mkdir()
-    save(Recogniser(SIZE), SIZE, start / "model.pt")
+    save_model(Recogniser(SIZE), start / "model.pt")
     CODEC.save(start / "codec.json")
     stage.write_text(STAGE.format(epochs=16, workers=1))
     common = ("--pages", f"folder={folder / 'mine'}", "--out", out, "--device", "cpu")
@@ -108,20 +110,16 @@ def test_fine_tuning_by_the_commands_a_user_types(folder: Path) -> None:
 
 def test_the_run_is_reproducible(folder: Path) -> None:
     pages = read_pages([("folder", folder / "mine")])
+    run = Run(Limits(epochs=2), workers=0, compile=False, matrix_rate=0.0, warm_up=0.1)
+    stage = PageStage(run, PageRecipe(batch_pixels=60_000), Mapping())
     logs = []
     for name in ("first", "second"):
         torch.manual_seed(3)
         train_pages(
-            pages,
-            PageRecipe(batch_pixels=60_000),
-            Run(epochs=2, workers=0, compile=False, matrix_rate=0.0, warm_up=0.1),
-            Recogniser(SIZE),
-            CODEC,
-            folder / name,
-            torch.device("cpu"),
-            lambda sentence: None,
+            pages, stage, Recogniser(SIZE), CODEC, folder / name, torch.device("cpu"), lambda sentence: None
         )
-        logs.append([{k: v for k, v in r.items() if k != "minutes"} for r in records(folder / name)])
+        clock = {"minutes", "samples a second"}
+        logs.append([{k: v for k, v in r.items() if k not in clock} for r in records(folder / name)])
     assert logs[0] == logs[1]
 
 
@@ -129,24 +127,25 @@ def test_an_interrupted_epoch_goes_on_at_its_window(folder: Path, monkeypatch: p
     monkeypatch.setattr("tongguocr.training.recogniser.page_feed.WINDOW", 1)
     feed = PageFeed(PageMaker(read_pages([("folder", folder / "mine")]), PageRecipe(), CODEC, 1), 0)
     whole = list(feed.epoch(0))
-    rest = list(feed.epoch(0, first=1))
+    rest = list(feed.epoch(0, window=1))
     assert [d.window for d in whole] == [0, 1, 2]
     assert [d.share for d in rest] == [d.share for d in whole[1:]]
-    assert all(torch.equal(a.batch.images, b.batch.images) for a, b in zip(rest, whole[1:], strict=True))
+    assert all(torch.equal(a.content[1][0], b.content[1][0]) for a, b in zip(rest, whole[1:], strict=True))
 
 
 def test_nothing_to_learn_from_gives_one_sentence(tmp_path: Path) -> None:
     write_pages(tmp_path / "mine", 3)
     pages = read_pages([("folder", tmp_path / "mine")])
-    settings_ = (PageRecipe(longest=2), Run(epochs=1, workers=0, compile=False), Recogniser(SIZE), CODEC)
+    run = Run(Limits(epochs=1), workers=0, compile=False)
+    given = (PageStage(run, PageRecipe(longest=2), Mapping()), Recogniser(SIZE), CODEC)
     with pytest.raises(
         InputError, match=r"p0\.png: no validation page gives a sample: 1 samples that are too"
     ):
-        train_pages(pages, *settings_, tmp_path / "out", torch.device("cpu"))
+        train_pages(pages, *given, tmp_path / "out", torch.device("cpu"))
     good = on_disk(draw_page(tmp_path / "tiny.ttf", 9, columns=1, length=1, name="short.png"), tmp_path)
     some = Labelled(pages.train, [good])
-    with pytest.raises(InputError, match="out: no page gives a sample: 2 samples that are too long"):
-        train_pages(some, *settings_, tmp_path / "out", torch.device("cpu"), lambda sentence: None)
+    with pytest.raises(InputError, match=r"p1\.png: no page gives a sample: 2 samples that are too long"):
+        train_pages(some, *given, tmp_path / "out", torch.device("cpu"), lambda sentence: None)
 
 
 def test_commands_with_mistakes(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tongguocr.errors import InputError, need
 
 if TYPE_CHECKING:
+    from tongguocr.training.glm.stage import GlmPageStage
     from tongguocr.training.recogniser.labelled import Labelled, Say
+    from tongguocr.training.recogniser.stage import PageStage
 
 DIRECTIONS = ("vertical-rl", "vertical-lr", "horizontal")
 """How lines follow each other: columns from the right, columns from the left, rows from the top."""
@@ -50,18 +51,9 @@ def need_full_size(what: str) -> None:
     need(what, "glm", "torch", "transformers", "tokenizers")
 
 
-def is_full_size(stage: Path) -> bool:
-    """Whether a stage file trains the full-size model."""
-    from tongguocr.training.settings import read_tables
-
-    return "glm" in read_tables(stage)
-
-
-def read_glm_pages(written: list[str], stage_path: Path, say: Say) -> Labelled:
-    """The labelled pages of `--pages KIND=DIR …` as a stage of the full-size model wants them."""
-    from tongguocr.training.glm.stage import load_glm_stage
+def read_stage_pages(written: list[str], stage: PageStage | GlmPageStage, say: Say) -> Labelled:
+    """The labelled pages of `--pages KIND=DIR …` as a stage wants them."""
     from tongguocr.training.recogniser.labelled import parse_source, read_pages
 
-    stage = load_glm_stage(stage_path).stage
     sources = [parse_source(one) for one in written]
     return read_pages(sources, stage.pages.kinds, stage.pages.judged, stage.mapping, say)

@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     need("Training", "train", "torch")
-    from tongguocr.training.detector.loop import is_detector, load_detector
+    from tongguocr.training.detector.model import is_detector, load_detector
 
     if is_detector(args.model):
         from tongguocr.training.detector.export import export_detector

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from tongguocr.cli.arguments import is_full_size, need_full_size, read_glm_pages
-from tongguocr.errors import InputError
+from tongguocr.cli.arguments import need_full_size, read_stage_pages
 
 HELP = "write a stage's samples for LLaMA-Factory"
 
@@ -21,11 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     need_full_size("Writing samples for LLaMA-Factory")
     from tongguocr.training.glm.sharegpt import export_sft
-    from tongguocr.training.glm.stage import load_glm_stage
-    from tongguocr.training.stage import find_stage
+    from tongguocr.training.stage import find_stage, load_glm_page_stage
 
-    path = find_stage(args.stage)
-    if not is_full_size(path):
-        raise InputError(f"{path}: this is not a stage of the full-size model, it has no table [glm].")
-    stage = load_glm_stage(path)
-    print(export_sft(read_glm_pages(args.pages, path, print), stage, args.model, args.output))
+    stage = load_glm_page_stage(find_stage(args.stage))
+    print(export_sft(read_stage_pages(args.pages, stage, print), stage, args.model, args.output))

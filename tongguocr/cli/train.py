@@ -10,13 +10,16 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tongguocr.cli.arguments import add_device, is_full_size, need_full_size, read_glm_pages
+from tongguocr.cli.arguments import add_device, need_full_size, read_stage_pages
 from tongguocr.errors import InputError, need
 
 if TYPE_CHECKING:
     import torch
 
+    from tongguocr.training.detector.stage import DetectorStage
+    from tongguocr.training.glm.stage import GlmBlockStage, GlmPageStage
     from tongguocr.training.recogniser.labelled import Say
+    from tongguocr.training.recogniser.stage import BlockStage, PageStage
 
 HELP = "train a recogniser, small or full size, or the detector: one stage"
 
@@ -38,105 +41,108 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     need("Training", "train", "torch")
     from tongguocr.engines.devices import pick_device
-    from tongguocr.training.detector.stage import is_detector_stage
-    from tongguocr.training.settings import read_tables
-    from tongguocr.training.stage import find_stage
+    from tongguocr.training.detector.stage import DetectorStage
+    from tongguocr.training.glm.stage import GlmBlockStage, GlmPageStage
+    from tongguocr.training.recogniser.stage import PageStage
+    from tongguocr.training.stage import find_stage, load_stage
 
     args.stage, device = find_stage(args.stage), pick_device(args.device)
-    on_pages = "pages" in read_tables(args.stage)
+    stage = load_stage(args.stage)
+    on_pages = isinstance(stage, PageStage | GlmPageStage)
     if on_pages and (args.data or not args.pages):
         raise InputError(f"{args.stage}: this stage needs labelled pages: --pages KIND=DIR, and no --data.")
     if not on_pages and (args.pages or not args.data):
         raise InputError(f"{args.stage}: this stage needs what train-data made: --data DIR, and no --pages.")
-    if is_detector_stage(args.stage):
-        _train_detector(args, device)
-    elif is_full_size(args.stage):
+    if isinstance(stage, GlmPageStage | GlmBlockStage):
         need_full_size("Training the full-size model")
-        (_train_glm_on_pages if on_pages else _train_glm_on_blocks)(args, device)
-        if args.dry_run is not None:
-            return
+        _train_glm(args, stage, device)
+    elif isinstance(stage, PageStage):
+        _train_on_pages(args, stage, device)
+    elif isinstance(stage, DetectorStage):
+        _train_detector(args, stage, device)
     else:
-        (_train_on_pages if on_pages else _train_on_blocks)(args, device)
-    _draw_log(args.out)
+        _train_on_blocks(args, stage, device)
+    if args.dry_run is None:
+        _draw_log(args.out)
 
 
 def _draw_log(folder: Path) -> None:
-    from tongguocr.training.distributed import my_number
+    from tongguocr.training.distributed import process_rank
 
-    if find_spec("matplotlib") and my_number() == 0:
+    if find_spec("matplotlib") and process_rank() == 0:
         from tongguocr.training.plot import draw_runs
 
         draw_runs([folder], folder / "log.png")
 
 
-def _first_process_says() -> Say:
-    from tongguocr.training.distributed import my_number
+def _main_process_says() -> Say:
+    from tongguocr.training.distributed import process_rank
 
-    return print if my_number() == 0 else lambda sentence: None
+    return print if process_rank() == 0 else lambda sentence: None
 
 
-def _train_on_blocks(args: argparse.Namespace, device: torch.device) -> None:
-    from tongguocr.training.loop import train
+def _train_on_blocks(args: argparse.Namespace, stage: BlockStage, device: torch.device) -> None:
     from tongguocr.training.recogniser.feed import load_data
-    from tongguocr.training.stage import load_stage
+    from tongguocr.training.recogniser.task import train_blocks
 
-    data = load_data(args.data)
-    stage = load_stage(args.stage, len(data.codec))
-    train(data, stage.run, stage.size, args.out, args.start, device)
+    train_blocks(load_data(args.data), stage, args.out, args.start, device)
 
 
-def _train_on_pages(args: argparse.Namespace, device: torch.device) -> None:
-    from tongguocr.training.epochs import train_pages
-    from tongguocr.training.recogniser.labelled import parse_source, read_pages
+def _train_on_pages(args: argparse.Namespace, stage: PageStage, device: torch.device) -> None:
     from tongguocr.training.recogniser.restore import find_start, open_model
-    from tongguocr.training.stage import load_page_stage
+    from tongguocr.training.recogniser.task import train_pages
 
-    stage = load_page_stage(args.stage)
-    sources = [parse_source(written) for written in args.pages]
-    say = _first_process_says()
-    pages = read_pages(sources, stage.pages.kinds, stage.pages.judged, stage.mapping, say)
+    say = _main_process_says()
+    pages = read_stage_pages(args.pages, stage, say)
     model, codec = open_model(find_start(args.start, args.out))
-    train_pages(pages, stage.pages, stage.run, model, codec, args.out, device, say)
+    train_pages(pages, stage, model, codec, args.out, device, say)
 
 
-def _train_detector(args: argparse.Namespace, device: torch.device) -> None:
+def _train_detector(args: argparse.Namespace, stage: DetectorStage, device: torch.device) -> None:
     from tongguocr.training.detector.feed import load_source
-    from tongguocr.training.detector.loop import train_detector
-    from tongguocr.training.detector.stage import load_detector_stage
+    from tongguocr.training.detector.task import train_detector
 
-    stage = load_detector_stage(args.stage)
-    source = load_source(args.data, stage.recipe)
-    train_detector(source, stage.run, stage.size, args.out, args.start, device)
+    train_detector(load_source(args.data, stage.recipe), stage, args.out, args.start, device)
 
 
-def _train_glm_on_blocks(args: argparse.Namespace, device: torch.device) -> None:
-    from tongguocr.training.glm.plan import plan_drawn
-    from tongguocr.training.glm.stage import load_glm_drawn_stage
-    from tongguocr.training.glm.train import find_glm_start, train_glm_drawn
-    from tongguocr.training.recogniser.feed import load_data
+def _train_glm(args: argparse.Namespace, stage: GlmPageStage | GlmBlockStage, device: torch.device) -> None:
+    from tongguocr.training.glm.stage import GlmPageStage
+    from tongguocr.training.glm.train import find_glm_start
 
-    stage, data = load_glm_drawn_stage(args.stage), load_data(args.data)
-    if args.dry_run is not None:
-        print(plan_drawn(stage, data.codec, args.dry_run))
-        return
     start = find_glm_start(str(args.start) if args.start else None, args.out)
-    train_glm_drawn(data, stage, start, args.out, device)
-
-
-def _train_glm_on_pages(args: argparse.Namespace, device: torch.device) -> None:
-    from tongguocr.engines.glm.pretrained import load_pretrained
-    from tongguocr.training.glm.plan import plan_pages
-    from tongguocr.training.glm.stage import load_glm_stage
-    from tongguocr.training.glm.train import find_glm_start, train_glm_pages
-
-    stage = load_glm_stage(args.stage)
-    start = find_glm_start(str(args.start) if args.start else None, args.out)
-    if start is None:
+    if not isinstance(stage, GlmPageStage):
+        _train_glm_on_blocks(args, stage, start, device)
+    elif start is None:
         raise InputError(
             f"{args.stage}: say with --start which model to begin with: `tongguocr expand` makes it."
         )
-    say = _first_process_says()
-    pages = read_glm_pages(args.pages, args.stage, say)
+    else:
+        _train_glm_on_pages(args, stage, start, device)
+
+
+def _train_glm_on_blocks(
+    args: argparse.Namespace, stage: GlmBlockStage, start: str | None, device: torch.device
+) -> None:
+    from tongguocr.training.glm.plan import plan_drawn
+    from tongguocr.training.glm.train import train_glm_blocks
+    from tongguocr.training.recogniser.feed import load_data
+
+    data = load_data(args.data)
+    if args.dry_run is not None:
+        print(plan_drawn(stage, data.codec, args.dry_run))
+        return
+    train_glm_blocks(data, stage, start, args.out, device)
+
+
+def _train_glm_on_pages(
+    args: argparse.Namespace, stage: GlmPageStage, start: str, device: torch.device
+) -> None:
+    from tongguocr.engines.glm.pretrained import load_pretrained
+    from tongguocr.training.glm.plan import plan_pages
+    from tongguocr.training.glm.train import train_glm_pages
+
+    say = _main_process_says()
+    pages = read_stage_pages(args.pages, stage, say)
     if args.dry_run is not None:
         print(plan_pages(stage, pages, start, args.dry_run))
         return

@@ -3,7 +3,7 @@
 Started by `accelerate launch`, each process draws its own batches; gradients are averaged as they arise, so
 that all hold the same parameters after every step. Everything that decides about a step (how far the run is,
 whether it is over) is the main process's word, because clocks and batches differ. A process alone has
-nothing to agree on: `Team` is then plain Python, and accelerate need not be installed.
+nothing to agree on: `ProcessGroup` is then plain Python, and accelerate need not be installed.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ PATIENCE = timedelta(hours=2)
 """How long processes wait for the main one, which validates alone."""
 
 
-def my_number() -> int:
-    """This process's number; 0 for the main one. Known before any device is touched."""
-    return int(os.environ.get("RANK", "0")) if team_size() > 1 else 0
+def process_rank() -> int:
+    """This process's number among those started together; 0 is the main one. No device is touched."""
+    return int(os.environ.get("RANK", "0")) if world_size() > 1 else 0
 
 
-def team_size() -> int:
+def world_size() -> int:
     """How many processes were started together."""
     return int(os.environ.get("WORLD_SIZE", "1"))
 
 
-class Team:
+class ProcessGroup:
     """A process alone."""
 
-    count = 1
-    number = 0
+    size = 1
+    rank = 0
 
     def __init__(self, device: torch.device) -> None:
         self.device = device
 
     @property
     def is_main(self) -> bool:
-        return self.number == 0
+        return self.rank == 0
 
     def wrap(self, model: nn.Module) -> Any:
         """What to call in place of the model, so that gradients are everybody's."""
@@ -55,7 +55,7 @@ class Team:
     def shard(self, model: nn.Module, parts: Iterable[nn.Module]) -> None:
         """Spread parameters over the processes, part by part: a process alone keeps them all."""
 
-    def share(self, value: float) -> float:
+    def broadcast(self, value: float) -> float:
         """The main process's value."""
         return value
 
@@ -73,11 +73,11 @@ class Team:
             return {}
         return {"GiB": round(torch.cuda.max_memory_allocated(self.device) / 2**30, 1)}
 
-    def part(self) -> None:
+    def close(self) -> None:
         """The work is done."""
 
 
-class Accelerated(Team):
+class AccelerateGroup(ProcessGroup):
     """Several processes, each with a device of its own; all must make the same calls in the same order."""
 
     def __init__(self, device: torch.device) -> None:
@@ -92,7 +92,7 @@ class Accelerated(Team):
             kwargs_handlers=[InitProcessGroupKwargs(timeout=PATIENCE)],
         )
         super().__init__(self.accelerator.device)
-        self.count, self.number = self.accelerator.num_processes, self.accelerator.process_index
+        self.size, self.rank = self.accelerator.num_processes, self.accelerator.process_index
         self.clock, self.looks = 0.0, 0
 
     def wrap(self, model: nn.Module) -> Any:
@@ -106,7 +106,7 @@ class Accelerated(Team):
         for part in (*parts, model):
             fully_shard(part, mp_policy=half or MixedPrecisionPolicy())
 
-    def share(self, value: float) -> float:
+    def broadcast(self, value: float) -> float:
         held = torch.tensor([value], dtype=torch.float64, device=self.device)
         torch.distributed.broadcast(held, 0)
         return float(held)
@@ -118,15 +118,15 @@ class Accelerated(Team):
 
     def now(self, fresh: bool = False) -> float:
         if fresh or self.looks % CLOCK == 0:
-            self.clock = self.share(time.monotonic())
+            self.clock = self.broadcast(time.monotonic())
         self.looks += 1
         return self.clock
 
-    def part(self) -> None:
+    def close(self) -> None:
         self.accelerator.wait_for_everyone()
         self.accelerator.end_training()
 
 
-def gather_team(device: torch.device) -> Team:
+def join_group(device: torch.device) -> ProcessGroup:
     """The processes that were started together, or this one."""
-    return Accelerated(device) if team_size() > 1 else Team(device)
+    return AccelerateGroup(device) if world_size() > 1 else ProcessGroup(device)

@@ -1,151 +1,228 @@
-"""One run on drawn blocks: batches in, a checkpoint out, a log beside it (stage 0).
+"""The training loop of every network: a task and batches in; a log, the best weights and a resume file out.
 
-The loop draws batches from its workers, paints them on the device, takes steps (run.py) on their losses
-(losses.py), and validates now and then (judge.py). It can be interrupted at any time, and goes on where the
-last validation left it. Several processes may run it together (team.py).
+A task (recogniser, detector, full-size model) knows its network, the loss of a batch, its validation and how
+its weights are saved. A feed gives batches, epoch by epoch or without end. The loop takes steps until the
+first limit of the run is reached, validates now and then, and writes checkpoints. It can be interrupted at
+any time, and goes on from the last resume file. Several processes may run it together. Paper 3.3.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import torch
+from torch import Tensor, nn
 
-from tongguocr.engines.weights import CODEC
-from tongguocr.files import make_folder
-from tongguocr.training.checkpoint import RESUME, Journal, Means, Progress, Record, SmallJournal, load, resume
-from tongguocr.training.distributed import Team, gather_team, my_number
-from tongguocr.training.optimisers import Optimisers, Run, keep, make_optimisers, take_step
-from tongguocr.training.recogniser.blocks import Work
-from tongguocr.training.recogniser.feed import Data, Feed, Painted
-from tongguocr.training.recogniser.losses import Forward
-from tongguocr.training.recogniser.model import ModelSize, Recogniser
-from tongguocr.training.recogniser.restore import begin_from
-from tongguocr.training.recogniser.task import Lesson, SmallLesson
-from tongguocr.training.recogniser.validation import Judge
-from tongguocr.training.synth.gpu import GlyphAtlas, render_batch
-from tongguocr.training.synth.gpu.lines import LineStore
+from tongguocr.errors import InputError
+from tongguocr.training.checkpoint import Checkpoints
+from tongguocr.training.distributed import ProcessGroup
+from tongguocr.training.optimisers import take_step
+from tongguocr.training.run import Run
 
-__all__ = ["Painter", "load", "make_ready", "train"]
+LOG_EVERY = 100
+"""Steps between two records of the log."""
+
+
+class Batch(NamedTuple):
+    """One batch, and how far its epoch has come."""
+
+    content: Any
+    """What the task's loss takes."""
+    samples: int
+    window: int = 0
+    """The part of the epoch that it belongs to: a run can go on at a window's beginning."""
+    share: float = 0.0
+    """How much of the epoch is done with it."""
+
+
+class Feed(Protocol):
+    """Where batches come from."""
+
+    @property
+    def endless(self) -> bool:
+        """Whether the data has no epochs: validations then come by the clock."""
+
+    def epoch(self, number: int, window: int) -> Iterator[Batch]:
+        """One time through the data, beginning with this window; without end where data has none."""
 
 
 @dataclass(frozen=True, slots=True)
-class Painter:
-    """Everything on the device that turns a batch into images."""
+class EndlessFeed:
+    """Batches of data that is made while training and never ends."""
 
-    atlas: GlyphAtlas
-    store: LineStore | None
-    shaping: float = 0.0
-    """How far glyphs stray from their outlines."""
+    batches: Iterator[Batch]
+    endless: bool = True
 
-    @torch.no_grad()
-    def paint(self, work: Work) -> Painted:
-        shown = render_batch(
-            work.batch, self.atlas, work.degradation, work.seed, self.store, shaping=self.shaping
-        )
-        return shown.images.float() / 255, shown.points, shown.of_block
+    def epoch(self, number: int, window: int) -> Iterator[Batch]:
+        return self.batches
 
 
-def train(data: Data, run: Run, size: ModelSize, out: Path, start: Path | None, device: torch.device) -> None:
-    """Train until the time is up; `out` gets log.jsonl, model.pt (the best weights) and resume.pt.
+class Task(Protocol):
+    """A network in training."""
 
-    If `out` has a resume.pt, the run goes on where that one was left. Workers are started first: they are
-    forked, which a process that has touched a GPU must not be.
-    """
-    feed = Feed(data, run.recipe, run.workers, (run.seed + 100 * my_number()) * 1000)
-    try:
-        _train(feed, data, run, size, out, start, gather_team(device))
-    finally:
-        feed.stop()
+    @property
+    def model(self) -> nn.Module: ...
 
+    @property
+    def metric(self) -> str:
+        """The figure of a validation that the best weights are chosen by: the higher, the better."""
 
-def _train(
-    feed: Feed, data: Data, run: Run, size: ModelSize, out: Path, start: Path | None, team: Team
-) -> None:
-    make_folder(out)
-    if team.is_main:
-        data.codec.save(out / CODEC)
-    model = Recogniser(size)
-    if start is not None:
-        begin_from(model, start, data.codec)
-    journal, forward = make_ready(model, run, out, team)
-    painter = make_painter(data, run, team.device)
-    judge = Judge.prepare(data, run.recipe, painter.atlas, team.device) if team.is_main else None
-    lesson = SmallLesson(model, run, data.codec.bos, team.device, forward, judge)
-    go_on(feed, painter, journal, run, lesson, team)
+    def loss(self, content: Any, passed: float) -> tuple[Tensor, Mapping[str, Tensor]]:
+        """The loss of a batch after this share of the run, and figures for the log."""
+
+    def validate(self) -> dict[str, float]:
+        """Figures on data that is not trained on; nothing in a process that does not validate."""
+
+    def save(self, folder: Path) -> None:
+        """Write the weights as they are now."""
 
 
-def make_painter(data: Data, run: Run, device: torch.device) -> Painter:
-    store = LineStore.load(data.lines, device) if data.lines is not None else None
-    return Painter(GlyphAtlas.load(data.atlas, device), store, run.recipe.shaping)
-
-
-def go_on(feed: Feed, painter: Painter, journal: Journal[Any], run: Run, lesson: Lesson, team: Team) -> None:
-    """The run of any network, from where the journal is until its time is up."""
-    batches = _growing(feed, feed.batches(team.device, painter.paint), journal.progress, run)
-    for record in _steps(journal, run, batches, lesson, team):
-        journal.write(record)
-    team.part()
-
-
-def make_ready(model: Recogniser, run: Run, out: Path, team: Team) -> tuple[Journal[Recogniser], Forward]:
-    """The model on its device with its optimisers, as far as an earlier run of this folder has come."""
-    model.to(team.device)
-    keep(model, run.kept)
-    model.stem.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    optimisers: Optimisers = make_optimisers(model, run)
-    progress = resume(out / RESUME, model, optimisers)
-    if run.compile:
-        for layer in [*model.encoder, *model.decoder]:
-            layer.compile(dynamic=True)
-    return SmallJournal(out, model, optimisers, progress, team.is_main), team.wrap(model)
-
-
-def _growing(
-    feed: Feed, batches: Iterator[tuple[Work, Painted]], progress: Progress, run: Run
-) -> Iterator[tuple[Work, Painted]]:
-    """The batches, the workers told before each how far the run has come."""
-    while True:
-        feed.level.value = min(progress.minutes / max(run.gentle * run.minutes, 1e-9), 1.0)
-        yield next(batches)
-
-
-def _steps(
-    journal: Journal[Any],
+def train(
+    task: Task,
+    feed: Feed,
     run: Run,
-    batches: Iterator[tuple[Work, Painted]],
-    lesson: Lesson,
-    team: Team,
-) -> Iterator[Record]:
-    """The loop itself; yields the means of each hundred steps, and a record with AR after a validation."""
-    model, progress = journal.model, journal.progress
-    judged = begun = team.now(fresh=True)
-    earlier, blocks, means = progress.minutes, 0, Means(team.device, lesson.figures)
+    checkpoints: Checkpoints,
+    group: ProcessGroup,
+    report: Callable[[str], None] = lambda sentence: None,
+) -> None:
+    """Train until the run's first limit is reached, from where its checkpoints are."""
+    _Loop(task, feed, run, checkpoints, group, report).run_on()
+    group.close()
+
+
+class _Loop:
+    def __init__(
+        self,
+        task: Task,
+        feed: Feed,
+        run: Run,
+        checkpoints: Checkpoints,
+        group: ProcessGroup,
+        report: Callable[[str], None],
+    ) -> None:
+        self.task, self.feed, self.run, self.checkpoints = task, feed, run, checkpoints
+        self.group, self.report, self.progress = group, report, checkpoints.progress
+        self.begun, self.earlier = group.now(fresh=True), self.progress.minutes
+        self.last_validation = self.progress.minutes
+        self.means, self.samples, self.rate = Means(), 0, 0.0
+
+    def run_on(self) -> None:
+        if self.progress.step == 0 and not self.feed.endless:
+            # The weights that a run on pages begins with may stay the best.
+            self._validate()
+        while not self._is_over():
+            self._run_epoch()
+            if self.means.count:
+                self._log_steps()
+            self._validate()
+
+    def _run_epoch(self) -> None:
+        """One epoch, or what the limits leave of it; of endless data, all steps of the run."""
+        progress, saved = self.progress, self.progress.minutes
+        batches = self.feed.epoch(progress.epoch, progress.window)
+        if not self.feed.endless:
+            self._seed()
+            batches = even_batches(batches, self.group)
+        for batch in batches:
+            if batch.window != progress.window:
+                progress.window = batch.window
+                if progress.minutes - saved > self.run.judge_every:
+                    self.checkpoints.save()
+                    saved = progress.minutes
+            self._step(batch)
+            if progress.step % LOG_EVERY == 0:
+                self._log_steps()
+            if self._is_over():
+                return
+            if self.feed.endless and progress.minutes - self.last_validation > self.run.judge_every:
+                self._validate()
+        progress.epoch, progress.window = progress.epoch + 1, 0
+
+    def _step(self, batch: Batch) -> None:
+        progress, run, checkpoints = self.progress, self.run, self.checkpoints
+        passed = run.limits.passed(progress, batch.share)
+        loss, figures = self.task.loss(batch.content, passed)
+        self.rate = run.rate(progress.step, passed)
+        take_step(checkpoints.model, checkpoints.optimisers, loss, run.clip, self.rate)
+        self.means.add(figures)
+        self.samples += batch.samples
+        progress.step += 1
+        self._look_at_the_clock()
+
+    def _validate(self) -> None:
+        """Validate and write a checkpoint; processes that do not validate wait for the one that does."""
+        progress, checkpoints = self.progress, self.checkpoints
+        if figures := self.task.validate():
+            checkpoints.log(self._position() | figures)
+            if figures[self.task.metric] >= progress.best:
+                progress.best = figures[self.task.metric]
+                self.task.save(checkpoints.folder)
+            checkpoints.save()
+            if self.group.is_main and not self.feed.endless:
+                self.report(self._sentence(figures))
+        self._look_at_the_clock(fresh=True)
+        self.last_validation = progress.minutes
+
+    def _sentence(self, figures: Mapping[str, float]) -> str:
+        epochs, metric = self.run.limits.epochs, self.task.metric
+        epoch = f"Epoch {self.progress.epoch}" + (f" of {epochs}" if epochs else "")
+        return f"{epoch}: {metric} {figures[metric]:.4f} on the validation pages."
+
+    def _is_over(self) -> bool:
+        return self.run.limits.passed(self.progress) >= 1
+
+    def _look_at_the_clock(self, fresh: bool = False) -> None:
+        self.progress.minutes = self.earlier + (self.group.now(fresh) - self.begun) / 60
+
+    def _log_steps(self) -> None:
+        """The means of the steps since the last record."""
+        seconds = 60 * (self.progress.minutes - self.earlier)
+        speed = {"rate": self.rate, "samples a second": round(self.samples / max(seconds, 1e-9), 1)}
+        self.checkpoints.log(self._position() | self.means.take() | speed | self.group.memory())
+
+    def _position(self) -> dict[str, float]:
+        progress = self.progress
+        epoch = {} if self.feed.endless else {"epoch": progress.epoch}
+        return {"step": progress.step, "minutes": round(progress.minutes, 2), **epoch}
+
+    def _seed(self) -> None:
+        """The same noise on inputs each time; that of other processes is another."""
+        torch.manual_seed(((self.run.seed * 1000 + self.progress.epoch) * 1000 + self.group.rank) % 2**63)
+
+
+class Means:
+    """Figures averaged over the steps since they were last taken."""
+
+    def __init__(self) -> None:
+        self.sums: dict[str, Tensor] = {}
+        self.count = 0
+
+    def add(self, figures: Mapping[str, Tensor]) -> None:
+        for name, value in figures.items():
+            held = self.sums.get(name)
+            self.sums[name] = value.detach() if held is None else held + value.detach()
+        self.count += 1
+
+    def take(self) -> dict[str, float]:
+        means = {name: round(float(value) / max(self.count, 1), 4) for name, value in self.sums.items()}
+        self.sums, self.count = {}, 0
+        return means
+
+
+def even_batches(batches: Iterator[Batch], group: ProcessGroup) -> Iterator[Batch]:
+    """Batches until every process has had all of its own; who is done sooner repeats the last one.
+
+    How far the epoch is, on which the learning rate depends, is what the main process says.
+    """
+    last: Batch | None = None
     while True:
-        passed = progress.minutes / run.minutes
-        work, painted = next(batches)
-        loss, found = lesson.study((work, painted), passed)
-        take_step(model, journal.optimisers, loss, run, run.rate(progress.step, min(passed, 1.0)))
-        means.add(found)
-        now = team.now()
-        progress.step, progress.minutes = progress.step + 1, earlier + (now - begun) / 60
-        blocks += work.canvas.blocks
-        over = progress.minutes >= run.minutes
-        if progress.step % 100 == 0 or over:
-            yield {
-                "step": progress.step,
-                "minutes": round(progress.minutes, 2),
-                **means.take(),
-                "rate": run.rate(progress.step, min(passed, 1.0)),
-                "blocks a second": round(blocks / max(now - begun, 1e-9)),
-                **team.memory(),
-            }
-        if over or now - judged > 60 * run.judge_every:
-            if figures := lesson.examine():
-                yield {"step": progress.step, "minutes": round(progress.minutes, 2), **figures}
-            judged = team.now(fresh=True)
-        if over:
+        batch = next(batches, None)
+        if not group.any(batch is not None):
             return
+        last = batch or last
+        if last is None:
+            raise InputError("One of the processes has no samples; start fewer of them.")
+        yield last._replace(share=group.broadcast(last.share))

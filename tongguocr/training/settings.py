@@ -10,12 +10,13 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from tongguocr.errors import InputError
 from tongguocr.files import decode_utf8, read_bytes
 
 Settings = TypeVar("Settings")
+Tables: TypeAlias = dict[str, dict[str, Any]]
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -26,7 +27,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: this is not a stage file ({error}).") from None
 
 
-def read_tables(path: Path) -> dict[str, Any]:
+def read_tables(path: Path) -> Tables:
     """A stage file, which is nothing but tables."""
     tables = read_toml(path)
     for name, table in tables.items():
@@ -35,12 +36,10 @@ def read_tables(path: Path) -> dict[str, Any]:
     return tables
 
 
-def known_tables(path: Path, known: Sequence[str]) -> dict[str, Any]:
-    """A stage file whose tables are all among these."""
-    tables = read_tables(path)
+def check_tables(tables: Tables, known: Sequence[str], path: Path) -> None:
+    """Raise unless all tables are among those that such a stage has."""
     for name in tables.keys() - set(known):
         raise InputError(f"{path}: a stage has the tables {', '.join(known)}, not {name}.")
-    return tables
 
 
 def fill(kind: type[Settings], table: dict[str, Any], name: str, path: Path) -> Settings:

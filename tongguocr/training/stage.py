@@ -1,40 +1,29 @@
 """Stage files: a TOML file in, the settings of one training run out.
 
-Tables are dataclasses beside the code that uses them. A stage on drawn blocks has [run] (run.py), [recipe]
-(blocks.py) and [model] (model.py). One on labelled pages has [run] and [pages] (pages.py), and perhaps
-[hisdoc1b], the names of that data set's fields (data/hisdoc1b.py); its model is the one it starts from.
+Its tables say of which network the stage is and what it trains on: [detector] is the text detector's, [glm]
+the full-size model's; [pages] is for labelled pages, [recipe] for data that is made while training. What a
+file leaves out keeps its default; a table or key that nothing uses is an error.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 from tongguocr.errors import InputError
-from tongguocr.training.datasets import Mapping
-from tongguocr.training.optimisers import Run
-from tongguocr.training.recogniser.model import ModelSize
-from tongguocr.training.recogniser.pages import PageRecipe
-from tongguocr.training.recogniser.recipe import Canvas, Recipe
-from tongguocr.training.settings import fill, known_tables
+from tongguocr.training.detector.stage import DetectorStage, read_detector_stage
+from tongguocr.training.glm.stage import (
+    GlmBlockStage,
+    GlmPageStage,
+    read_glm_block_stage,
+    read_glm_page_stage,
+)
+from tongguocr.training.recogniser.stage import BlockStage, PageStage, read_block_stage, read_page_stage
+from tongguocr.training.settings import read_tables
 
 SHIPPED_STAGES = Path(__file__).parent / "stages"
-FULL = "full-"
-"""What the names of the full-size model's stages begin with."""
 
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    run: Run
-    size: ModelSize
-
-
-@dataclass(frozen=True, slots=True)
-class PageStage:
-    run: Run
-    pages: PageRecipe
-    mapping: Mapping
+Stage: TypeAlias = BlockStage | PageStage | DetectorStage | GlmBlockStage | GlmPageStage
 
 
 def find_stage(name: str) -> Path:
@@ -43,37 +32,21 @@ def find_stage(name: str) -> Path:
     return path if name.replace("-", "").isalnum() and path.exists() else Path(name)
 
 
-def load_stage(path: Path, tokens: int) -> Stage:
-    """The stage on drawn blocks in this file, for a vocabulary of so many tokens."""
-    tables = known_tables(path, ("run", "recipe", "model"))
-    run = read_drawn_run(tables, path)
-    return Stage(run, fill(ModelSize, {**tables.get("model", {}), "tokens": tokens}, "model", path))
+def load_stage(path: Path) -> Stage:
+    """The stage in this file, whichever network it trains."""
+    tables = read_tables(path)
+    if "detector" in tables:
+        return read_detector_stage(tables, path)
+    if "glm" in tables:
+        return (read_glm_page_stage if "pages" in tables else read_glm_block_stage)(tables, path)
+    return (read_page_stage if "pages" in tables else read_block_stage)(tables, path)
 
 
-def read_drawn_run(tables: dict[str, Any], path: Path) -> Run:
-    """[run] and [recipe] of a stage on drawn blocks."""
-    recipe_table = dict(tables.get("recipe", {}))
-    if "canvases" in recipe_table:
-        try:
-            recipe_table["canvases"] = tuple(Canvas(*shape) for shape in recipe_table["canvases"])
-        except TypeError:
-            raise InputError(f"{path}: a canvas is a height, a width and a number of blocks.") from None
-    recipe = fill(Recipe, recipe_table, "recipe", path)
-    run = fill(Run, {**tables.get("run", {}), "recipe": recipe}, "run", path)
-    if not run.minutes:
-        raise InputError(f"{path}: a stage on drawn blocks, which have no end, needs minutes in [run].")
-    return run
-
-
-def load_page_stage(path: Path) -> PageStage:
-    """The stage on labelled pages in this file."""
-    return read_page_stage(known_tables(path, ("run", "pages", "hisdoc1b")), path)
-
-
-def read_page_stage(tables: dict[str, Any], path: Path) -> PageStage:
-    """[run], [pages] and [hisdoc1b] of a stage on labelled pages."""
-    run = fill(Run, tables.get("run", {}), "run", path)
-    if not run.epochs:
-        raise InputError(f"{path}: a stage on labelled pages needs epochs in [run].")
-    pages = fill(PageRecipe, tables.get("pages", {}), "pages", path)
-    return PageStage(run, pages, fill(Mapping, tables.get("hisdoc1b", {}), "hisdoc1b", path))
+def load_glm_page_stage(path: Path) -> GlmPageStage:
+    """The stage in this file, which must be one of the full-size model on labelled pages."""
+    stage = load_stage(path)
+    if not isinstance(stage, GlmPageStage):
+        raise InputError(
+            f"{path}: not a stage of the full-size model on pages, it has no table [glm] or [pages]."
+        )
+    return stage

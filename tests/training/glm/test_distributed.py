@@ -23,15 +23,15 @@ from pathlib import Path
 
 import torch
 from tongguocr.cli import main
-from tongguocr.training.distributed import Accelerated
+from tongguocr.training.distributed import AccelerateGroup
 
 # Three runs one after another: the processes part after the last one.
-part, Accelerated.part = Accelerated.part, lambda self: self.accelerator.wait_for_everyone()
+close, AccelerateGroup.close = AccelerateGroup.close, lambda self: self.accelerator.wait_for_everyone()
 torch.set_num_threads(1)
 root = Path(sys.argv[1])
 for name, epochs in (("spread", 1), ("spread", 2), ("whole", 2)):
     if name == "whole":
-        Accelerated.part = part
+        AccelerateGroup.close = close
     stage = (root / "stage.toml").read_text()
     stage = stage.replace("epochs = 1", f"epochs = {epochs}")
     if name == "spread":

@@ -17,23 +17,23 @@ from tongguocr.engines.glm.pretrained import load_pretrained
 from tongguocr.engines.glm.processor import read_processor_config, to_patches
 from tongguocr.errors import InputError
 from tongguocr.tokens.codec import FIXED, Codec
-from tongguocr.training.distributed import Team
-from tongguocr.training.glm.checkpoint import DENSE, MODEL
+from tongguocr.training.distributed import ProcessGroup
 from tongguocr.training.glm.estimate import count_parameters
 from tongguocr.training.glm.network import GlmTrainingNetwork
-from tongguocr.training.glm.stage import load_glm_drawn_stage
-from tongguocr.training.glm.task import DrawnLesson, Pupil, back_loss, codec_table
+from tongguocr.training.glm.stage import GlmBlockStage
+from tongguocr.training.glm.task import GlmBlockTask, back_loss, codec_table
 from tongguocr.training.glm.train import from_nothing
+from tongguocr.training.glm.trainer import DENSE, MODEL, GlmTrainer
 from tongguocr.training.recogniser.feed import Data, load_data
 from tongguocr.training.recogniser.gather import gather_data
-from tongguocr.training.stage import find_stage
+from tongguocr.training.stage import find_stage, load_stage
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 CHARS = "天地玄黃宇宙洪荒日月盈昃"
 STAGE = """
 [run]
-minutes = {minutes}
+steps = {steps}
 learning_rate = 1e-3
 matrix_rate = 3e-3
 warm_up = 5
@@ -68,12 +68,18 @@ tied = true
 """
 
 
+def load_block_stage(path: Path) -> GlmBlockStage:
+    stage = load_stage(path)
+    assert isinstance(stage, GlmBlockStage)
+    return stage
+
+
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("drawn")
     write_sources(root, CHARS)
     gather_data(root / "data", root / "fonts", root / "text.txt", root / "counts.tsv")
-    (root / "stage.toml").write_text(STAGE.format(minutes=0.04), encoding="utf-8")
+    (root / "stage.toml").write_text(STAGE.format(steps=6), encoding="utf-8")
     return root
 
 
@@ -83,7 +89,7 @@ def data(root: Path) -> Data:
 
 
 def test_every_token_of_the_codec_is_one_of_the_model(root: Path, data: Data) -> None:
-    pretrained = from_nothing(data, load_glm_drawn_stage(root / "stage.toml"))
+    pretrained = from_nothing(data, load_block_stage(root / "stage.toml"))
     table = codec_table(data.codec, pretrained.prompt)
     assert len(table) == len(data.codec) and len(set(table[2:].tolist())) == len(table) - 2
     for token in range(3, len(data.codec)):
@@ -117,50 +123,48 @@ def test_two_stages_one_after_another(root: Path, capsys: pytest.CaptureFixture[
 
 
 def test_the_shipped_stages_are_of_a_hundred_million() -> None:
-    stages = [load_glm_drawn_stage(find_stage(f"full-drawn-{number}")) for number in (1, 2, 3)]
-    assert sum(stage.run.minutes for stage in stages) <= 25
+    stages = [load_block_stage(find_stage(f"full-drawn-{number}")) for number in (1, 2, 3)]
+    assert sum(stage.run.limits.minutes for stage in stages) <= 25
     assert len({stage.size for stage in stages}) == 1
     total = count_parameters(replace(stages[0].size, rows=19_000)).total
     assert 90e6 < total < 110e6
-    assert stages[2].run.recipe.built == 1.0
+    assert stages[2].recipe.built == 1.0
 
 
 def test_stages_that_do_not_fit(root: Path) -> None:
-    text = STAGE.format(minutes=1)
+    text = STAGE.format(steps=1)
     bad = {
         "multiples of 56": text.replace("[168, 112, 4]", "[140, 112, 4]"),
         "no narrow canvases": text.replace("tight = 0.0", "tight = 0.1"),
         "multiple of 16": text.replace("head = 32", "head = 20"),
-        "needs minutes": text.replace("minutes = 1", "epochs = 1"),
+        "needs minutes": text.replace("steps = 1", "epochs = 1"),
         "shard is for labelled pages": text.replace('saved = "float32"', "shard = true"),
     }
     for sentence, content in bad.items():
         (root / "bad.toml").write_text(content, encoding="utf-8")
         with pytest.raises(InputError, match=rf"bad\.toml: .*{sentence}"):
-            load_glm_drawn_stage(root / "bad.toml")
+            load_block_stage(root / "bad.toml")
 
 
 def test_spots_are_the_image_tokens_around_a_character(root: Path, data: Data) -> None:
-    stage = load_glm_drawn_stage(root / "stage.toml")
+    stage = load_block_stage(root / "stage.toml")
     pretrained = from_nothing(data, stage)
     table = codec_table(data.codec, pretrained.prompt)
     network = GlmTrainingNetwork(pretrained.model, dense=True)
-    pupil = Pupil(
-        network, network, pretrained.prompt, pretrained.processor, stage.run, Team(torch.device("cpu"))
-    )
-    lesson = DrawnLesson(pupil, data.codec, table, None)
+    trainer = GlmTrainer(network, network, pretrained, stage.run, ProcessGroup(torch.device("cpu")))
+    task = GlmBlockTask(trainer, data.codec, table, None)
     rows, columns, token = 6, 4, len(FIXED) + 3
     for row, column in ((0, 0), (2, 3), (5, 1)):
         image = torch.ones(2, 1, 28 * rows, 28 * columns)
         image[1, :, 28 * row : 28 * row + 28, 28 * column : 28 * column + 28] = 0
-        dark = to_patches(image, pupil.processor).reshape(2 * rows * columns, -1).amin(1) < 0
+        dark = to_patches(image, trainer.processor).reshape(2 * rows * columns, -1).amin(1) < 0
         place = torch.tensor([[column + 0.5, row + 0.5]])
-        places = lesson._places(torch.tensor([token]), place, torch.tensor([1]), (rows, columns))
+        places = task._places(torch.tensor([token]), place, torch.tensor([1]), (rows, columns))
         middle = places.around[0, places.weights[0].argmax()]
         assert places.weights.max() == 1 and dark.nonzero().flatten().tolist() == [middle]
         assert places.targets.tolist() == [table[token]]
     far = torch.tensor([[-0.1, 0.2], [columns + 0.1, 0.2]])
-    lost = lesson._places(torch.tensor([token, token]), far, torch.tensor([0, 0]), (rows, columns))
+    lost = task._places(torch.tensor([token, token]), far, torch.tensor([0, 0]), (rows, columns))
     assert lost.targets.tolist() == [-100, -100], "characters that the page's bend took out of the picture"
 
 
@@ -183,7 +187,7 @@ def test_a_character_looks_back_at_the_one_before_it() -> None:
 
 
 def test_fresh_tokens_differ_from_the_beginning(root: Path, data: Data) -> None:
-    stage = load_glm_drawn_stage(root / "stage.toml")
+    stage = load_block_stage(root / "stage.toml")
     models = [from_nothing(data, stage).model for _ in range(2)]
     rows = models[0].get_input_embeddings().weight.detach()
     close = torch.nn.functional.normalize(rows, dim=1) @ torch.nn.functional.normalize(rows, dim=1).T

@@ -25,7 +25,6 @@ from tongguocr.engines.glm.processor import ProcessorConfig, grids_of, patch_pic
 from tongguocr.engines.guard import Guarded
 from tongguocr.errors import InputError
 from tongguocr.reader import Reader
-from tongguocr.training.glm.checkpoint import MODEL
 from tongguocr.training.glm.expand import expand
 from tongguocr.training.glm.samples import (
     GlmMaker,
@@ -34,12 +33,14 @@ from tongguocr.training.glm.samples import (
     make_glm_batches,
     make_glm_samples,
 )
-from tongguocr.training.glm.stage import load_glm_stage
-from tongguocr.training.glm.task import PageLesson
+from tongguocr.training.glm.stage import GlmPageStage
+from tongguocr.training.glm.task import GlmPageTask
 from tongguocr.training.glm.train import find_glm_start, train_glm_pages
+from tongguocr.training.glm.trainer import MODEL
 from tongguocr.training.recogniser.labelled import LabelledPage, read_pages
 from tongguocr.training.recogniser.pages import PageRecipe
-from tongguocr.training.stage import SHIPPED_STAGES, find_stage
+from tongguocr.training.run import Limits
+from tongguocr.training.stage import SHIPPED_STAGES, find_stage, load_glm_page_stage
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -83,11 +84,15 @@ def quiet(_: str) -> None:
     pass
 
 
+def with_epochs(stage: GlmPageStage, epochs: int) -> GlmPageStage:
+    return replace(stage, run=replace(stage.run, limits=Limits(epochs=epochs)))
+
+
 def test_it_learns_and_comes_back_and_reads(root: Path) -> None:
     pretrained = expand(make_pretrained(), CHARS)[0]
     assert sum(p.numel() for p in pretrained.model.parameters()) < 20_000_000
     pages = read_pages([("folder", root / "mine")], say=quiet)
-    stage = load_glm_stage(root / "stage.toml")
+    stage = load_glm_page_stage(root / "stage.toml")
     train_glm_pages(pages, stage, pretrained, root / "run", CPU, quiet)
     losses = [record["loss"] for record in records(root / "run") if "loss" in record]
     assert losses[-1] < losses[0] / 2
@@ -101,8 +106,10 @@ def test_it_learns_and_comes_back_and_reads(root: Path) -> None:
         kept = {name.removeprefix("model."): value for name, value in trained["model"].items()}
         assert all(torch.equal(kept[name], value) for name, value in back.model.state_dict().items())
     again = load_pretrained(str(root / "run" / MODEL))
-    maker = GlmMaker(pages, stage.stage.pages, stage.settings, back.prompt, back.processor, 1)
-    batch = collate(maker.make("train", 0, 0)[0], back.prompt, back.processor)
+    batch = collate(
+        GlmMaker(pages, stage.pages, stage.settings, back.prompt, back.processor, 1).make("train", 0, 0)[0],
+        *(back.prompt, back.processor),
+    )
     patches, grids = patch_pictures(batch.pictures, back.processor), grids_of(batch.pictures, back.processor)
     with torch.no_grad():
         first, second = (
@@ -129,8 +136,8 @@ def test_it_learns_and_comes_back_and_reads(root: Path) -> None:
 def test_a_finished_run_has_nothing_left_to_do(root: Path) -> None:
     pages = read_pages([("folder", root / "mine")], say=quiet)
     pages.train = pages.train[:2]
-    stage = load_glm_stage(root / "stage.toml")
-    stage = replace(stage, stage=replace(stage.stage, run=replace(stage.stage.run, epochs=1)))
+    stage = load_glm_page_stage(root / "stage.toml")
+    stage = with_epochs(stage, 1)
     train_glm_pages(pages, stage, load_pretrained(str(root / "model")), root / "done", CPU, quiet)
     before = records(root / "done")
     train_glm_pages(pages, stage, load_pretrained(str(root / "done" / MODEL)), root / "done", CPU, quiet)
@@ -139,18 +146,17 @@ def test_a_finished_run_has_nothing_left_to_do(root: Path) -> None:
 
 def test_a_killed_run_goes_on(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pages = read_pages([("folder", root / "mine")], say=quiet)
-    stage = load_glm_stage(root / "stage.toml")
-    run = replace(stage.stage.run, epochs=3)
-    stage = replace(stage, stage=replace(stage.stage, run=run))
-    start, examine, seen = str(root / "model"), PageLesson.examine, list[int]()
+    stage = load_glm_page_stage(root / "stage.toml")
+    stage = with_epochs(stage, 3)
+    start, validate, seen = str(root / "model"), GlmPageTask.validate, list[int]()
 
-    def killed(self: PageLesson) -> dict[str, float]:
+    def killed(self: GlmPageTask) -> dict[str, float]:
         seen.append(1)
         if len(seen) == 3:
             raise KeyboardInterrupt
-        return examine(self)
+        return validate(self)
 
-    monkeypatch.setattr(PageLesson, "examine", killed)
+    monkeypatch.setattr(GlmPageTask, "validate", killed)
     with pytest.raises(KeyboardInterrupt):
         train_glm_pages(pages, stage, load_pretrained(start), root / "killed", CPU, quiet)
     monkeypatch.undo()
@@ -222,15 +228,20 @@ def test_the_shipped_stages_are_the_paper_s() -> None:
     }
     for number, (kinds, granularity, side, longest, rate, epochs) in table.items():
         assert find_stage(f"full-{number}") == SHIPPED_STAGES / f"full-{number}.toml"
-        held = load_glm_stage(find_stage(f"full-{number}"))
-        run, pages = held.stage.run, held.stage.pages
+        held = load_glm_page_stage(find_stage(f"full-{number}"))
+        run, pages = held.run, held.pages
         assert (pages.kinds, pages.granularity, pages.longest_side, pages.longest) == (
             kinds,
             granularity,
             side,
             longest,
         )
-        assert (run.learning_rate, run.epochs, run.betas, run.clip) == (rate, epochs, (0.9, 0.999), 1.0)
+        assert (run.learning_rate, run.limits.epochs, run.betas, run.clip) == (
+            rate,
+            epochs,
+            (0.9, 0.999),
+            1.0,
+        )
         assert (run.warm_up, run.matrix_rate, run.least, pages.judged) == (0.1, 0.0, 0.0, ("m5hisdoc",))
         assert held.settings.transitions and held.settings.saved == "bfloat16" and not pages.augment
         assert run.rate(0, 0.05) == pytest.approx(0.5) and run.rate(9, 0.1) == 1.0 and run.rate(9, 1.0) < 1e-9
@@ -239,11 +250,8 @@ def test_the_shipped_stages_are_the_paper_s() -> None:
 def test_weights_are_saved_in_half_precision_and_say_so(root: Path) -> None:
     from safetensors import safe_open
 
-    stage = load_glm_stage(root / "stage.toml")
-    run = replace(stage.stage.run, epochs=1)
-    half = replace(
-        stage, stage=replace(stage.stage, run=run), settings=replace(stage.settings, saved="bfloat16")
-    )
+    stage = load_glm_page_stage(root / "stage.toml")
+    half = replace(with_epochs(stage, 1), settings=replace(stage.settings, saved="bfloat16"))
     pages = read_pages([("folder", root / "mine")], say=quiet)
     pages.train = pages.train[:2]
     train_glm_pages(pages, half, load_pretrained(str(root / "model")), root / "half", CPU, quiet)
@@ -259,9 +267,9 @@ def test_too_little_memory_is_a_sentence(root: Path, monkeypatch: pytest.MonkeyP
     def full(*_: object) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory")
 
-    monkeypatch.setattr(PageLesson, "study", full)
+    monkeypatch.setattr(GlmPageTask, "loss", full)
     pages = read_pages([("folder", root / "mine")], say=quiet)
-    stage = load_glm_stage(root / "stage.toml")
+    stage = load_glm_page_stage(root / "stage.toml")
     with pytest.raises(InputError, match="batch_tokens smaller than 300, or set checkpointing"):
         train_glm_pages(pages, stage, load_pretrained(str(root / "model")), root / "full", CPU, quiet)
     assert (root / "full" / MODEL / "config.json").exists(), "what was kept before stays"
@@ -297,19 +305,11 @@ def test_the_command(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_model_without_transitions_is_told_so(root: Path, tmp_path: Path) -> None:
-    stage = load_glm_stage(root / "stage.toml")
+    stage = load_glm_page_stage(root / "stage.toml")
     pages = read_pages([("folder", root / "mine")], say=quiet)
     with pytest.raises(InputError, match="has no transitions; `tongguocr expand`"):
         train_glm_pages(pages, stage, make_pretrained(), tmp_path / "out", CPU, quiet)
     assert not (tmp_path / "out").exists()
     off = replace(stage, settings=replace(stage.settings, transitions=False))
-    run = replace(off.stage.run, epochs=1)
     pages.train = pages.train[:1]
-    train_glm_pages(
-        pages,
-        replace(off, stage=replace(off.stage, run=run)),
-        make_pretrained(),
-        tmp_path / "out",
-        CPU,
-        quiet,
-    )
+    train_glm_pages(pages, with_epochs(off, 1), make_pretrained(), tmp_path / "out", CPU, quiet)

@@ -10,9 +10,8 @@ import pytest
 import torch
 from tiny_fonts import write_sources
 
-from tongguocr.training.loop import Painter
 from tongguocr.training.recogniser.blocks import BlockMaker, Work
-from tongguocr.training.recogniser.feed import Data, load_data
+from tongguocr.training.recogniser.feed import Data, Painter, load_data
 from tongguocr.training.recogniser.gather import gather_data
 from tongguocr.training.recogniser.recipe import NARROW, Canvas, Recipe
 from tongguocr.training.recogniser.tight import spare_ends

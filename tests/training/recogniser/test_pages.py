@@ -22,9 +22,8 @@ from tongguocr.errors import InputError
 from tongguocr.formats import write_page
 from tongguocr.geometry import centre, make_box
 from tongguocr.page import DIRECTIONS, Char, Direction, Line, Page
-from tongguocr.training.distributed import Team
-from tongguocr.training.epochs import together
-from tongguocr.training.optimisers import Run
+from tongguocr.training.distributed import ProcessGroup
+from tongguocr.training.loop import even_batches
 from tongguocr.training.recogniser.blocks import IGNORED
 from tongguocr.training.recogniser.labelled import read_pages
 from tongguocr.training.recogniser.losses import losses
@@ -40,6 +39,7 @@ from tongguocr.training.recogniser.pages import (
     make_samples,
     place_characters,
 )
+from tongguocr.training.run import Limits, Run
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -231,7 +231,7 @@ def test_a_batch_without_known_characters_has_losses() -> None:
     said, painted = stack_samples([strange], CODEC).to(torch.device("cpu"))
     painted = (painted[0], painted[1] + 1000, painted[2])
     with torch.no_grad():
-        found = losses(Recogniser(SIZE), said, painted, Run(epochs=1), CODEC.bos, torch.device("cpu"))
+        found = losses(Recogniser(SIZE), said, painted, Run(Limits(epochs=1)), CODEC.bos, torch.device("cpu"))
     assert all(torch.isfinite(part) for part in found)
     assert float(found.dense) == 0 and float(found.pointer) == 0 and float(found.text) > 1
 
@@ -242,7 +242,7 @@ def test_epochs_are_the_same_for_the_same_seed(folder: Path) -> None:
 
     def epoch(seed: int, number: int, part: int = 0, count: int = 1) -> list[tuple[bytes, float]]:
         feed = PageFeed(PageMaker(pages, recipe, CODEC, seed), 0, part, count)
-        return [(d.batch.images.numpy().tobytes(), d.share) for d in feed.epoch(number)]
+        return [(d.content[1][0].numpy().tobytes(), d.share) for d in feed.epoch(number)]
 
     assert epoch(1, 0) == epoch(1, 0) and epoch(1, 0) != epoch(1, 1) and epoch(1, 0) != epoch(2, 0)
     assert [share for _, share in epoch(1, 0)][-1] == 1.0
@@ -254,7 +254,7 @@ def test_epochs_are_the_same_for_the_same_seed(folder: Path) -> None:
 
 
 def test_a_process_that_is_done_waits_with_its_last_batch(folder: Path) -> None:
-    class Busy(Team):
+    class Busy(ProcessGroup):
         """Another process has two batches more."""
 
         left = 2
@@ -264,11 +264,11 @@ def test_a_process_that_is_done_waits_with_its_last_batch(folder: Path) -> None:
             return true or self.left >= 0
 
     feed = PageFeed(PageMaker(read_pages([("folder", folder / "mine")]), PageRecipe(), CODEC, 1), 0)
-    alone = list(together(feed.epoch(0), Team(torch.device("cpu"))))
-    busy = list(together(feed.epoch(0), Busy(torch.device("cpu"))))
+    alone = list(even_batches(feed.epoch(0), ProcessGroup(torch.device("cpu"))))
+    busy = list(even_batches(feed.epoch(0), Busy(torch.device("cpu"))))
     assert len(busy) == len(alone) + 2 and busy[-1].share == 1.0
     with pytest.raises(InputError, match="no samples"):
-        list(together(iter(()), Busy(torch.device("cpu"))))
+        list(even_batches(iter(()), Busy(torch.device("cpu"))))
 
 
 def test_pages_in_every_format_train(folder: Path, tmp_path: Path) -> None:

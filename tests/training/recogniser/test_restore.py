@@ -18,11 +18,10 @@ from tiny_recogniser import CODEC, SIZE, tiny_graphs, tiny_model, write_tiny
 from tongguocr.engines.weights import DECODER, ENCODER
 from tongguocr.errors import InputError
 from tongguocr.tokens.codec import Codec
-from tongguocr.training.checkpoint import save
 from tongguocr.training.recogniser.export import export
 from tongguocr.training.recogniser.model import Recogniser
 from tongguocr.training.recogniser.quantise import quantise_rows, restore_rows
-from tongguocr.training.recogniser.restore import begin_from, open_model, restore
+from tongguocr.training.recogniser.restore import begin_from, open_model, restore, save_model
 from tongguocr.training.recogniser.stored import NOTE, read_note
 from tongguocr.weights import MANIFEST, sha256
 
@@ -74,7 +73,7 @@ def test_every_parameter_is_noted_once_it_is_exported() -> None:
 
 
 def test_weights_of_a_run_open_with_the_codec_beside_them(tmp_path: Path) -> None:
-    save(tiny_model(), SIZE, tmp_path / "model.pt")
+    save_model(tiny_model(), tmp_path / "model.pt")
     with pytest.raises(InputError, match=r"model\.pt: there is no codec\.json"):
         open_model(tmp_path / "model.pt")
     CODEC.save(tmp_path / "codec.json")

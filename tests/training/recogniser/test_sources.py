@@ -12,7 +12,9 @@ from PIL import Image
 from tongguocr.engines.devices import pick_device
 from tongguocr.errors import InputError
 from tongguocr.training.recogniser.labelled import parse_source, read_pages
-from tongguocr.training.stage import SHIPPED_STAGES, find_stage, load_page_stage
+from tongguocr.training.recogniser.stage import PageStage
+from tongguocr.training.run import Limits
+from tongguocr.training.stage import SHIPPED_STAGES, find_stage, load_stage
 
 
 def test_every_tenth_page_is_for_validation_where_nothing_is_said(tmp_path: Path) -> None:
@@ -96,10 +98,11 @@ def test_devices_with_mistakes() -> None:
 def test_stages_are_the_papers(
     name: str, granularity: str, side: int, tokens: int, rate: float, epochs: int
 ) -> None:
-    stage = load_page_stage(find_stage(name))
+    stage = load_stage(find_stage(name))
+    assert isinstance(stage, PageStage)
     run, pages = stage.run, stage.pages
     assert (pages.granularity, pages.longest_side, pages.longest) == (granularity, side, tokens)
-    assert (run.learning_rate, run.matrix_rate, run.epochs) == (rate, 0, epochs)
+    assert (run.learning_rate, run.matrix_rate, run.limits) == (rate, 0, Limits(epochs=epochs))
     assert (run.betas, run.clip, run.warm_up) == ((0.9, 0.999), 1.0, 0.1)
     assert run.rate(5, 0.05) == pytest.approx(0.5) and run.rate(5, 0.1) == 1 and run.rate(5, 1) < 0.03
 
@@ -107,8 +110,8 @@ def test_stages_are_the_papers(
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[run]\nminutes = 3.0\n[pages]", "needs epochs"),
-        ("[run]\nepochs = 3\nminutes = 3.0\n[pages]", "either minutes or epochs"),
+        ("[run]\n[pages]", "needs a limit: steps, minutes or epochs"),
+        ("[run]\nepochs = -3\n[pages]", "needs a limit: steps, minutes or epochs"),
         ("[run]\nepochs = 0.5\n[pages]", "wrong value for epochs"),
         ("[run]\nepochs = 3\nbetas = [0.9]\n[pages]", "wrong value for betas"),
         ("[run]\nepochs = 3\nclip = true\n[pages]", "wrong value for clip"),
@@ -122,7 +125,7 @@ def test_stages_are_the_papers(
 def test_page_stages_with_mistakes(tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "stage.toml").write_text(text)
     with pytest.raises(InputError, match=rf"stage\.toml: .*{said}"):
-        load_page_stage(tmp_path / "stage.toml")
+        load_stage(tmp_path / "stage.toml")
 
 
 def test_stages_have_names_or_are_files(tmp_path: Path) -> None:

@@ -1,28 +1,26 @@
-"""What the detector trains on, from one folder, and the batches that its workers make of it (workers.py)."""
+"""What the detector trains on, from one folder, and the batches that its workers make of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
 
 import torch
-from torch import Tensor
 
-from tongguocr.training.detector.paint import Labels, to_device
+from tongguocr.training.detector.paint import Painter, to_device
 from tongguocr.training.detector.placing import typical_size
 from tongguocr.training.detector.real_pages import FILE, RealPage, is_held_out, load_pages
 from tongguocr.training.detector.windows import WindowMaker, WindowRecipe, Windows
+from tongguocr.training.loop import Batch
 from tongguocr.training.recogniser.feed import Data, load_data
+from tongguocr.training.run import Run
 from tongguocr.training.workers import Workers
-
-Paint: TypeAlias = Callable[[Windows], tuple[Tensor, Labels]]
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What a run trains on and is judged by."""
+    """What a run trains on and is validated on."""
 
     data: Data
     pages: tuple[RealPage, ...]
@@ -54,18 +52,25 @@ def load_source(folder: Path, recipe: WindowRecipe) -> Source:
     )
 
 
-class Feed:
-    """Painted batches of windows."""
+class WindowFeed:
+    """Painted batches of windows, without end.
 
-    def __init__(self, source: Source, workers: int, seed: int) -> None:
-        self.workers: Workers[Windows] = Workers(lambda k: source.maker(seed + k).batches(), workers)
+    Workers are forked, which a process that has touched a GPU must not be: make the feed first.
+    """
 
-    def batches(self, device: torch.device, paint: Paint) -> Iterator[tuple[Tensor, Labels]]:
-        return self.workers.batches(
+    def __init__(self, source: Source, run: Run, rank: int = 0) -> None:
+        seed = (run.seed + 100 * rank) * 1000
+        self.workers: Workers[Windows] = Workers(lambda k: source.maker(seed + k).batches(), run.workers)
+
+    def batches(self, device: torch.device, painter: Painter) -> Iterator[Batch]:
+        """Images and labels on the device."""
+        made = self.workers.batches(
             device,
-            lambda work: paint(to_device(work, device)),
+            lambda work: painter.paint(to_device(work, device)),
             lambda shown: (shown[0], *shown[1].tensors()),
         )
+        for images, labels in made:
+            yield Batch((images, labels), len(images))
 
     def stop(self) -> None:
         self.workers.stop()

@@ -7,14 +7,19 @@ depends on the size of the image. `layout/peaks.py` says what the maps mean.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
 
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
+from tongguocr.errors import InputError
 from tongguocr.layout.peaks import CHANNELS, HEAT, STRIDE
+from tongguocr.training.checkpoint import write_whole
 
+FILE = "detector.pt"
+"""The file of a run that has its best weights."""
 DEEPEST = 8 * STRIDE
 """Sides of an image are multiples of this many pixels."""
 RARE = -4.0
@@ -93,3 +98,29 @@ class Detector(nn.Module):
             larger = F.interpolate(self.lift[number](x), scale_factor=2.0, mode="nearest")
             x = self.up[number](F.relu(larger + seen[number]))
         return self.head(x)
+
+
+def save_detector(model: Detector, path: Path) -> None:
+    """The weights and the sizes that they belong to, whole or not at all."""
+    state = {name: value.detach().cpu().clone() for name, value in model.state_dict().items()}
+    write_whole({"detector": asdict(model.size), "state": state}, path)
+
+
+def is_detector(path: Path) -> bool:
+    """Whether a file holds the detector's weights; what cannot be read holds nobody's."""
+    try:
+        saved = torch.load(path, map_location="cpu", weights_only=True)
+        return isinstance(saved, dict) and "detector" in saved
+    except Exception:  # a damaged file fails in the unpickler in any way it likes
+        return False
+
+
+def load_detector(path: Path) -> Detector:
+    """What `save_detector` wrote, ready to find characters."""
+    try:
+        saved = torch.load(path, map_location="cpu", weights_only=True)
+        model = Detector(DetectorSize(**saved["detector"]))
+        model.load_state_dict(saved["state"])
+    except Exception as error:  # a damaged file fails in the unpickler in any way it likes
+        raise InputError(f"{path}: these are not weights of the detector ({error}).") from None
+    return model.eval()

@@ -1,50 +1,55 @@
-"""The detector's stage file: TOML in, the settings of one run out.
+"""Stages of the text detector: the tables of a stage file in, the settings of one run out.
 
-It has a table [detector], which is the network's size and tells the file from a stage of the recogniser, and
-[run], [recipe] and [weights]; each is a dataclass beside the code that uses it. What a file leaves out keeps
-its default, and a key that nothing uses is an error.
+[detector] is the network's size; beside it stand [run], [recipe] and [weights].
 """
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
 from tongguocr.errors import InputError
-from tongguocr.files import decode_utf8, read_bytes
-from tongguocr.training.detector.loop import DetectorRun
 from tongguocr.training.detector.model import DEEPEST, DetectorSize
 from tongguocr.training.detector.targets import Weights
 from tongguocr.training.detector.windows import WindowRecipe
-from tongguocr.training.settings import fill, read_toml
+from tongguocr.training.run import Run, read_run
+from tongguocr.training.settings import Tables, check_tables, fill
 
-TABLES = ("detector", "run", "recipe", "weights")
+DEFAULTS = {
+    "matrix_rate": 0.0,
+    "flat": 0.3,
+    "least": 0.01,
+    "betas": [0.9, 0.99],
+    "clip": 5.0,
+    "judge_every": 4.0,
+}
+"""Where the detector's [run] is not that of the recognisers."""
+UNUSED = ("gentle", "corrupted", "jitter", "smoothing", "dense", "pointer", "kept", "compile")
+"""Settings of [run] that only recognisers have."""
 
 
 @dataclass(frozen=True, slots=True)
 class DetectorStage:
-    run: DetectorRun
+    """A stage of the text detector."""
+
+    run: Run
     recipe: WindowRecipe
+    weights: Weights
     size: DetectorSize
 
 
-def is_detector_stage(path: Path) -> bool:
-    """Whether a stage file is the detector's; one that cannot be read is nobody's."""
-    try:
-        return "detector" in tomllib.loads(decode_utf8(read_bytes(path), path))
-    except tomllib.TOMLDecodeError:
-        return False
-
-
-def load_detector_stage(path: Path) -> DetectorStage:
-    tables = read_toml(path)
-    for name, table in tables.items():
-        if name not in TABLES or not isinstance(table, dict):
-            raise InputError(f"{path}: a detector's stage has the tables {', '.join(TABLES)}, not {name}.")
+def read_detector_stage(tables: Tables, path: Path) -> DetectorStage:
+    """The detector's stage in these tables."""
+    check_tables(tables, ("detector", "run", "recipe", "weights"), path)
+    table = tables.get("run", {})
+    for key in UNUSED:
+        if key in table:
+            raise InputError(f"{path}: [run] has no setting {key} for the detector.")
     recipe = fill(WindowRecipe, tables.get("recipe", {}), "recipe", path)
     if recipe.side % DEEPEST:
         raise InputError(f"{path}: [recipe] side is a multiple of {DEEPEST} pixels, not {recipe.side}.")
+    run = read_run({**DEFAULTS, **table}, path)
+    if run.limits.epochs:
+        raise InputError(f"{path}: windows have no epochs: [run] needs minutes or steps.")
     weights = fill(Weights, tables.get("weights", {}), "weights", path)
-    run = fill(DetectorRun, {**tables.get("run", {}), "weights": weights}, "run", path)
-    return DetectorStage(run, recipe, fill(DetectorSize, tables["detector"], "detector", path))
+    return DetectorStage(run, recipe, weights, fill(DetectorSize, tables["detector"], "detector", path))

@@ -26,14 +26,14 @@ from tongguocr.evaluate.report import summarise
 from tongguocr.evaluate.text import METRICS
 from tongguocr.files import make_folder, write_bytes
 from tongguocr.page import Block, Page
-from tongguocr.training.glm.checkpoint import MODEL
 from tongguocr.training.glm.expand import expand, read_added
-from tongguocr.training.glm.stage import GlmStage, load_glm_stage
+from tongguocr.training.glm.stage import GlmPageStage
 from tongguocr.training.glm.train import find_glm_start, train_glm_pages
+from tongguocr.training.glm.trainer import MODEL
 from tongguocr.training.recogniser.labelled import LabelledPage, Say, parse_source, read_pages, read_test
 from tongguocr.training.recogniser.pages import with_pixels
 from tongguocr.training.settings import fill, read_toml
-from tongguocr.training.stage import find_stage
+from tongguocr.training.stage import find_stage, load_glm_page_stage
 
 RESULT = "result.json"
 
@@ -121,7 +121,7 @@ def _run_row(base: Base, row: Row, out: Path, device: torch.device, say: Say) ->
     start = _expanded(base, row, out)
     stages = row.stages or base.stages
     for number, name in enumerate(stages, start=1):
-        stage = _changed(load_glm_stage(find_stage(name)), row, last=number == len(stages))
+        stage = _changed(load_glm_page_stage(find_stage(name)), row, last=number == len(stages))
         start = _train(stage, base, start, folder / f"{number}", device, say)
     figures = score(start, base, row, device, say)
     write_bytes(json.dumps({"of": wanted, "figures": figures}, indent=2).encode(), done)
@@ -140,22 +140,20 @@ def _expanded(base: Base, row: Row, out: Path) -> str:
     return str(folder)
 
 
-def _changed(stage: GlmStage, row: Row, last: bool) -> GlmStage:
+def _changed(stage: GlmPageStage, row: Row, last: bool) -> GlmPageStage:
     """A stage as this row has it."""
-    pages = replace(stage.stage.pages, weights=row.weights)
+    pages = replace(stage.pages, weights=row.weights)
     if last:
         pages = replace(pages, granularity=row.train)  # type: ignore[arg-type]
     settings = replace(stage.settings, transitions=row.transitions)
-    return GlmStage(replace(stage.stage, pages=pages), settings)
+    return replace(stage, pages=pages, settings=settings)
 
 
-def _train(stage: GlmStage, base: Base, start: str, out: Path, device: torch.device, say: Say) -> str:
+def _train(stage: GlmPageStage, base: Base, start: str, out: Path, device: torch.device, say: Say) -> str:
     done = out / "done"
     if not done.exists():
         sources = [parse_source(written) for written in base.pages]
-        pages = read_pages(
-            sources, stage.stage.pages.kinds, stage.stage.pages.judged, stage.stage.mapping, say
-        )
+        pages = read_pages(sources, stage.pages.kinds, stage.pages.judged, stage.mapping, say)
         train_glm_pages(pages, stage, load_pretrained(find_glm_start(start, out) or start), out, device, say)
         done.touch()
     return str(out / MODEL)

@@ -20,7 +20,7 @@ from tongguocr.tokens.base_tokenizer import open_tokenizer
 from tongguocr.tokens.codec import Codec
 from tongguocr.training.glm.estimate import COMPILED, DRAWN, PEAK, REACHED, Plan, SampleSize, step_operations
 from tongguocr.training.glm.samples import GlmMaker, GlmSample
-from tongguocr.training.glm.stage import GlmDrawnStage, GlmStage
+from tongguocr.training.glm.stage import GlmBlockStage, GlmPageStage
 from tongguocr.training.recogniser.labelled import Labelled
 from tongguocr.training.recogniser.page_feed import tell
 
@@ -40,12 +40,12 @@ def read_size(folder: Path) -> GlmSize:
         raise InputError(f"{folder}: its config.json cannot be used ({reason}).") from None
 
 
-def plan_pages(stage: GlmStage, pages: Labelled, start: str, processes: int) -> str:
+def plan_pages(stage: GlmPageStage, pages: Labelled, start: str, processes: int) -> str:
     """What a stage on labelled pages needs."""
     folder = find_folder(start)
     size = read_size(folder)
     prompt = make_prompt(open_tokenizer(folder), str(folder / TOKENIZER))
-    run, recipe = stage.stage.run, replace(stage.stage.pages, augment=False)
+    run, recipe = stage.run, replace(stage.pages, augment=False)
     maker = GlmMaker(pages, recipe, stage.settings, prompt, read_processor_config(folder), run.seed)
     numbers = np.linspace(0, len(pages.train) - 1, min(len(pages.train), LOOKED_AT)).round().astype(int)
     made = [maker.make("train", int(number), 0) for number in numbers]
@@ -57,18 +57,27 @@ def plan_pages(stage: GlmStage, pages: Labelled, start: str, processes: int) -> 
     sample = SampleSize(round(fmean(seen)), round(fmean(len(s.answer) for s in samples)))
     count = round(len(samples) / len(numbers) * len(pages.train))
     plan = Plan(
-        *(f"{len(pages.train)} pages", size, sample, count, run.epochs, stage.settings, max(processes, 1)),
+        *(
+            f"{len(pages.train)} pages",
+            size,
+            sample,
+            count,
+            run.limits.epochs,
+            stage.settings,
+            max(processes, 1),
+        ),
         reached=COMPILED if run.compile else REACHED,
     )
     return plan.tell()
 
 
-def plan_drawn(stage: GlmDrawnStage, codec: Codec, processes: int) -> str:
-    """What a stage on drawn blocks needs; its time is given, so the blocks follow from it."""
+def plan_drawn(stage: GlmBlockStage, codec: Codec, processes: int) -> str:
+    """What a stage on drawn blocks needs; its blocks follow from its steps or its time."""
     size = replace(stage.size, rows=max(stage.size.rows, len(codec) + 64))
-    canvas = max(stage.run.recipe.canvases, key=lambda c: c.height * c.width * c.blocks)
-    sample = SampleSize(canvas.height * canvas.width // size.stride**2, stage.run.recipe.longest // 3)
+    canvas = max(stage.recipe.canvases, key=lambda c: c.height * c.width * c.blocks)
+    sample = SampleSize(canvas.height * canvas.width // size.stride**2, stage.recipe.longest // 3)
     work = step_operations(size, sample, stage.settings.checkpointing)
-    count = round(stage.run.minutes * 60 * PEAK * DRAWN * max(processes, 1) / work)
+    limits, each = stage.run.limits, max(processes, 1)
+    count = limits.steps * canvas.blocks * each or round(limits.minutes * 60 * PEAK * DRAWN * each / work)
     settings = replace(stage.settings, batch_tokens=canvas.blocks * sample.tokens)
-    return Plan("Drawn blocks", size, sample, count, 1, settings, max(processes, 1), DRAWN).tell()
+    return Plan("Drawn blocks", size, sample, count, 1, settings, each, DRAWN).tell()

@@ -24,22 +24,22 @@ from tongguocr.errors import InputError
 from tongguocr.files import make_folder, open_whole, write_bytes
 from tongguocr.tokens.base_tokenizer import open_tokenizer
 from tongguocr.training.glm.samples import GlmMaker, GlmSample
-from tongguocr.training.glm.stage import GlmStage
-from tongguocr.training.optimisers import Run
+from tongguocr.training.glm.stage import GlmPageStage
 from tongguocr.training.recogniser.labelled import Labelled
 from tongguocr.training.recogniser.page_feed import tell
+from tongguocr.training.run import Run
 
 QUESTION = "<image>Text Recognition:"
 SPLITS = ("train", "validation")
 
 
-def export_sft(pages: Labelled, stage: GlmStage, model: str, out: Path) -> str:
+def export_sft(pages: Labelled, stage: GlmPageStage, model: str, out: Path) -> str:
     """Write everything; a sentence about what was written."""
     folder = find_folder(model)
     prompt = make_prompt(open_tokenizer(folder), str(folder / TOKENIZER))
     if stage.settings.transitions and not prompt.transitions:
         raise InputError(f"{folder}: its tokenizer has no transitions; `tongguocr expand` adds them.")
-    recipe, seed = stage.stage.pages, stage.stage.run.seed
+    recipe, seed = stage.pages, stage.run.seed
     maker = GlmMaker(pages, recipe, stage.settings, prompt, read_processor_config(folder), seed)
     make_folder(out / "images")
     left_out: Counter[str] = Counter()
@@ -98,10 +98,10 @@ def _described(split: str) -> dict[str, Any]:
     }
 
 
-def _yaml(stage: GlmStage, model: Path, out: Path) -> str:
+def _yaml(stage: GlmPageStage, model: Path, out: Path) -> str:
     """The stage's settings by that program's names. Its own limit on pixels would shrink the images again."""
-    run: Run = stage.stage.run
-    recipe = stage.stage.pages
+    run: Run = stage.run
+    recipe = stage.pages
     settings: dict[str, object] = {
         "model_name_or_path": model.resolve(),
         "template": "glm_ocr",
@@ -123,7 +123,7 @@ def _yaml(stage: GlmStage, model: Path, out: Path) -> str:
         "per_device_train_batch_size": 1,
         "gradient_accumulation_steps": 16,
         "learning_rate": run.learning_rate,
-        "num_train_epochs": run.epochs,
+        "num_train_epochs": run.limits.epochs,
         "optim": "adamw_torch",
         "adam_beta1": run.betas[0],
         "adam_beta2": run.betas[1],

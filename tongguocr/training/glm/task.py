@@ -1,116 +1,76 @@
-"""What a batch says of GLM-OCR and how well it reads: the lessons of the trainer in `tongguocr.training`.
+"""The tasks of the full-size model for the training loop: its loss on a batch, and its validation.
 
 One is on labelled pages (the paper's three stages): the loss over answers, nothing else. The other is on
-drawn blocks, for models that begin from nothing: the dense loss beside it, two heads that are shown where to
-look, and input tokens that are sometimes wrong.
+synthetic blocks, for models that begin from nothing: the dense loss beside it, two heads that are shown where
+to look, and input tokens that are sometimes wrong.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from tongguocr.engines.glm.config import MERGE
-from tongguocr.engines.glm.decoding import generate
-from tongguocr.engines.glm.processor import ProcessorConfig, grids_of, patch_pictures, positions, to_patches
+from tongguocr.engines.glm.processor import grids_of, patch_pictures, positions, to_patches
 from tongguocr.engines.glm.prompt import Prompt
 from tongguocr.errors import InputError
 from tongguocr.tokens.codec import BYTES, SPECIALS, Codec
 from tongguocr.tokens.transitions import TRANSITIONS
-from tongguocr.training.distributed import Team
 from tongguocr.training.glm.network import IGNORED, CharacterPlaces, GlmTrainingNetwork, Losses
 from tongguocr.training.glm.samples import GlmBatch, GlmSample
-from tongguocr.training.optimisers import Run
+from tongguocr.training.glm.trainer import GlmTrainer
 from tongguocr.training.recogniser.losses import neighbours, pointer_loss, within
 from tongguocr.training.recogniser.validation import SURPLUS, Exam, Judge, accuracy
 
 
 @dataclass(frozen=True, slots=True)
-class Pupil:
-    """The network in training, and what goes with it."""
-
-    network: GlmTrainingNetwork
-    forward: Any
-    """What to call in its place, so that gradients are everybody's."""
-    prompt: Prompt
-    processor: ProcessorConfig
-    run: Run
-    team: Team
-    sharded: bool = False
-
-    def half(self) -> AbstractContextManager[None]:
-        """Half precision on a GPU."""
-        kind = self.team.device.type
-        return torch.autocast(kind, torch.bfloat16, enabled=kind == "cuda")
-
-    def read(self, patches: Tensor, grids: Sequence[tuple[int, int]], longest: int) -> list[list[int]]:
-        """What the network says of pictures now."""
-        self.network.eval()
-        # A growing cache would have compiled layers compiled anew again and again.
-        with self.half(), torch.compiler.set_stance("force_eager"):
-            # Parameters that are gathered for a moment are not where a recording would look for them.
-            work = partial(generate, record=not self.sharded)
-            written = self.network(work, self.network, patches, grids, self.prompt, longest)
-        if self.sharded:
-            # What was gathered without gradients must not be trained on.
-            network: Any = self.network
-            network.reshard()
-        self.network.train()
-        return [text.tokens for text in written]
-
-    @property
-    def judges(self) -> bool:
-        """Whether this process validates: the main one; all, where none has all parameters."""
-        return self.team.is_main or self.sharded
-
-
-@dataclass(frozen=True, slots=True)
-class PageLesson:
+class GlmPageTask:
     """Answers about labelled pages."""
 
-    pupil: Pupil
+    trainer: GlmTrainer
     exams: tuple[list[GlmSample], ...]
+    metric: str = "AR"
 
     @property
-    def figures(self) -> tuple[str, ...]:
-        return ("loss", "accuracy")
+    def model(self) -> GlmTrainingNetwork:
+        return self.trainer.network
 
-    def study(self, batch: GlmBatch, passed: float) -> tuple[Tensor, Sequence[Tensor]]:
-        patches = patch_pictures(batch.pictures, self.pupil.processor)
-        grids = grids_of(batch.pictures, self.pupil.processor)
-        with self.pupil.half():
-            found: Losses = self.pupil.forward(
-                *(self.pupil.network.losses, batch.ids, batch.ids, batch.positions, batch.answer),
+    def loss(self, batch: GlmBatch, passed: float) -> tuple[Tensor, Mapping[str, Tensor]]:
+        patches = patch_pictures(batch.pictures, self.trainer.processor)
+        grids = grids_of(batch.pictures, self.trainer.processor)
+        with self.trainer.half():
+            found: Losses = self.trainer.forward(
+                *(self.trainer.network.losses, batch.ids, batch.ids, batch.positions, batch.answer),
                 *(patches, grids),
             )
-        return found.loss, (found.loss, found.accuracy)
+        return found.loss, {"loss": found.loss, "accuracy": found.accuracy}
 
-    def examine(self) -> dict[str, float]:
-        if not self.pupil.judges:
+    def validate(self) -> dict[str, float]:
+        if not self.trainer.validates:
             return {}
         texts, moves = list[tuple[str, str]](), list[tuple[str, str]]()
         for exam in self.exams:
             for sample, ids in zip(exam, self._read(exam), strict=True):
-                wanted, found = (self.pupil.prompt.decode(part) for part in (sample.answer, ids))
+                wanted, found = (self.trainer.prompt.decode(part) for part in (sample.answer, ids))
                 texts.append(("".join(x.text for x in wanted), "".join(x.text for x in found)))
                 moves.append((_moves(x.transition for x in wanted), _moves(x.transition for x in found)))
         figures = {"AR": accuracy(texts), "transitions": accuracy(moves)}
-        share = self.pupil.team.share if self.pupil.sharded else float
+        share = self.trainer.group.broadcast if self.trainer.sharded else float
         return {name: round(share(value), 4) for name, value in figures.items()}
 
+    def save(self, folder: Path) -> None:
+        self.trainer.save(folder)
+
     def _read(self, exam: Sequence[GlmSample]) -> list[list[int]]:
-        pictures = [torch.from_numpy(s.picture.copy()).to(self.pupil.team.device) for s in exam]
-        patches, grids = (
-            patch_pictures(pictures, self.pupil.processor),
-            grids_of(pictures, self.pupil.processor),
-        )
-        return self.pupil.read(patches, grids, max(len(s.answer) for s in exam) + SURPLUS)
+        pictures = [torch.from_numpy(s.picture.copy()).to(self.trainer.group.device) for s in exam]
+        processor = self.trainer.processor
+        patches, grids = patch_pictures(pictures, processor), grids_of(pictures, processor)
+        return self.trainer.read(patches, grids, max(len(s.answer) for s in exam) + SURPLUS)
 
 
 def _moves(transitions: Any) -> str:
@@ -119,41 +79,48 @@ def _moves(transitions: Any) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class DrawnLesson:
-    """Answers about drawn blocks, whose targets are in the codec of their data."""
+class GlmBlockTask:
+    """Answers about synthetic blocks, whose targets are in the codec of their data."""
 
-    pupil: Pupil
+    trainer: GlmTrainer
     codec: Codec
     table: Tensor
     """The model's token of each of the codec's."""
-    judge: Judge | None
+    validation: Judge | None
+    metric: str = "AR"
 
     @property
-    def figures(self) -> tuple[str, ...]:
-        return ("loss", "dense", "ahead", "back", "accuracy")
+    def model(self) -> GlmTrainingNetwork:
+        return self.trainer.network
 
-    def study(self, batch: Any, passed: float) -> tuple[Tensor, Sequence[Tensor]]:
+    def loss(self, batch: Any, passed: float) -> tuple[Tensor, Mapping[str, Tensor]]:
         work, (images, points, of_block) = batch
-        pupil, run, stride = self.pupil, self.pupil.run, self.pupil.processor.patch * MERGE
+        trainer, run, stride = self.trainer, self.trainer.run, self.trainer.processor.patch * MERGE
         grid, at = (images.shape[2] // stride, images.shape[3] // stride), points / stride
         ids, token_positions, answer = self._sequence(work.tokens, grid)
         places = self._places(work.characters, at, of_block, grid)
         given = self._corrupt(ids, answer)
         grids = [(grid[0] * MERGE, grid[1] * MERGE)] * len(images)
-        with pupil.half():
-            patches = to_patches(images, pupil.processor)
-            found: Losses = pupil.forward(
-                pupil.network.losses, given, ids, token_positions, answer, patches, grids, places
+        with trainer.half():
+            patches = to_patches(images, trainer.processor)
+            found: Losses = trainer.forward(
+                trainer.network.losses, given, ids, token_positions, answer, patches, grids, places
             )
         assert found.heads is not None
         ahead = pointer_loss(found.heads.ahead, at, work.places, grid)
         back = back_loss(found.heads.back, at, of_block, grid)
         loss = found.loss + run.dense[int(passed >= 0.5)] * found.dense + run.pointer * (ahead + back)
-        return loss, (found.loss, found.dense, ahead, back, found.accuracy)
+        return loss, {
+            "loss": found.loss,
+            "dense": found.dense,
+            "ahead": ahead,
+            "back": back,
+            "accuracy": found.accuracy,
+        }
 
     def _sequence(self, tokens: Tensor, grid: tuple[int, int]) -> tuple[Tensor, Tensor, Tensor]:
         """Ids, positions, and which of them are the answer's; the grid is one of image tokens."""
-        prompt = self.pupil.prompt
+        prompt = self.trainer.prompt
         asked = torch.tensor(prompt.ids(grid[0] * grid[1]), device=tokens.device)
         ids = torch.cat([asked.expand(len(tokens), -1), self.table[tokens]], 1)
         known = tokens != self.codec.pad
@@ -169,33 +136,36 @@ class DrawnLesson:
         """`at` are places in image tokens."""
         around, share = neighbours(at, grid)
         wanted = torch.where(characters >= 0, self.table[characters.clamp(min=0)], IGNORED)
-        count, first = grid[0] * grid[1], len(self.pupil.prompt.before)
+        count, first = grid[0] * grid[1], len(self.trainer.prompt.before)
         return CharacterPlaces(
             around + (of_block * count)[:, None],
             share,
             torch.where(within(at, grid), wanted, IGNORED),
             images=(first, first + count),
-            answer=len(self.pupil.prompt.ids(count)),
+            answer=len(self.trainer.prompt.ids(count)),
         )
 
     def _corrupt(self, ids: Tensor, answer: Tensor) -> Tensor:
         """Some tokens of the answers replaced, so that the model trusts the page and not its memory."""
-        chosen = answer & (torch.rand(ids.shape, device=ids.device) < self.pupil.run.corrupted)
+        chosen = answer & (torch.rand(ids.shape, device=ids.device) < self.trainer.run.corrupted)
         return torch.where(chosen, self.table[torch.randint_like(ids, len(self.codec))], ids)
 
-    def examine(self) -> dict[str, float]:
-        if self.judge is None:
+    def validate(self) -> dict[str, float]:
+        if self.validation is None:
             return {}
         back = {token: k for k, token in enumerate(self.table.tolist())}
-        return self.judge.figures(lambda exams: [self._back(ids, back) for ids in self._read(exams)])
+        return self.validation.figures(lambda exams: [self._back(ids, back) for ids in self._read(exams)])
+
+    def save(self, folder: Path) -> None:
+        self.trainer.save(folder)
 
     def _read(self, exams: Sequence[Exam]) -> list[list[int]]:
         """All together: a step of writing takes as long for one picture as for hundreds."""
-        processor = self.pupil.processor
+        processor = self.trainer.processor
         patches = [to_patches(exam.images.float() / 255, processor) for exam in exams]
         grids = [grid for exam in exams for grid in grids_of(list(exam.images.movedim(1, -1)), processor)]
         longest = max(len(ids) for exam in exams for ids in exam.tokens) + SURPLUS
-        return self.pupil.read(torch.cat(patches), grids, longest)
+        return self.trainer.read(torch.cat(patches), grids, longest)
 
     def _back(self, ids: Sequence[int], back: dict[int, int]) -> list[int]:
         """Ids of the codec again; what it does not know stays unreadable."""

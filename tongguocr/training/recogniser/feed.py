@@ -1,4 +1,8 @@
-"""What stage 0 trains on, from one folder, and the batches that its workers make of it (workers.py)."""
+"""What stage 0 trains on, from one folder, and the batches that its workers make of it.
+
+In: the folder that `tongguocr train-data` filled. Out: batches of synthetic blocks and real lines, made by
+worker processes and painted on the device.
+"""
 
 from __future__ import annotations
 
@@ -16,21 +20,24 @@ from torch import Tensor
 from tongguocr.errors import InputError
 from tongguocr.files import decode_utf8, read_bytes
 from tongguocr.tokens.codec import Codec, load_codec
+from tongguocr.training.loop import Batch
 from tongguocr.training.recogniser.blocks import BlockMaker, Work
 from tongguocr.training.recogniser.recipe import Recipe
+from tongguocr.training.run import Run
 from tongguocr.training.synth.atlas import Atlas, load_atlas
+from tongguocr.training.synth.gpu import GlyphAtlas, render_batch
+from tongguocr.training.synth.gpu.lines import LineStore
 from tongguocr.training.synth.real_ink import Lines, load_lines
 from tongguocr.training.synth.text import TextSource, load_text
 from tongguocr.training.workers import Workers
 
 Painted: TypeAlias = tuple[Tensor, Tensor, Tensor]
 """Images from 0 to 1, and for each character its place and its block."""
-Paint: TypeAlias = Callable[[Work], Painted]
 
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """What a stage trains on and is judged by, from one folder."""
+    """What a stage trains on and is validated on, from one folder."""
 
     atlas: Atlas
     codec: Codec
@@ -81,29 +88,61 @@ def _frequencies(path: Path, codec: Codec) -> NDArray[np.float64]:
     return np.array([counts.get(char, 1.0) for char in codec.characters])
 
 
-class Feed:
-    """Painted batches of blocks, whose difficulty the loop may change while workers run."""
+@dataclass(frozen=True, slots=True)
+class Painter:
+    """Everything on the device that turns a batch into images."""
 
-    def __init__(self, data: Data, recipe: Recipe, workers: int, seed: int) -> None:
+    atlas: GlyphAtlas
+    store: LineStore | None
+    shaping: float = 0.0
+    """How far glyphs stray from their outlines."""
+
+    @staticmethod
+    def load(data: Data, recipe: Recipe, device: torch.device) -> Painter:
+        store = LineStore.load(data.lines, device) if data.lines is not None else None
+        return Painter(GlyphAtlas.load(data.atlas, device), store, recipe.shaping)
+
+    @torch.no_grad()
+    def paint(self, work: Work) -> Painted:
+        shown = render_batch(
+            work.batch, self.atlas, work.degradation, work.seed, self.store, shaping=self.shaping
+        )
+        return shown.images.float() / 255, shown.points, shown.of_block
+
+
+class BlockFeed:
+    """Painted batches of blocks, which grow while the run begins.
+
+    Workers are forked, which a process that has touched a GPU must not be: make the feed first.
+    """
+
+    def __init__(self, data: Data, recipe: Recipe, run: Run, rank: int = 0) -> None:
+        self.gentle = run.gentle
         self.level = multiprocessing.get_context("fork").Value("d", 1.0, lock=False)
         """How hard new blocks are."""
-        level = self.level
+        level, seed = self.level, (run.seed + 100 * rank) * 1000
 
         def make(number: int) -> Iterator[Work]:
             maker = data.maker(seed + number, recipe)
             maker.level = lambda: float(level.value)
             return maker.batches()
 
-        self.workers: Workers[Work] = Workers(make, workers)
+        self.workers: Workers[Work] = Workers(make, run.workers)
 
-    def batches(self, device: torch.device, paint: Paint) -> Iterator[tuple[Work, Painted]]:
-        def prepare(work: Work) -> tuple[Work, Painted]:
+    def batches(self, device: torch.device, painter: Painter, passed: Callable[[], float]) -> Iterator[Batch]:
+        """Batches without end; `passed` says before each of them which share of the run is over."""
+
+        def paint(work: Work) -> tuple[Work, Painted]:
             there = to_device(work, device)
-            return there, paint(there)
+            return there, painter.paint(there)
 
-        return self.workers.batches(
-            device, prepare, lambda shown: (*shown[1], shown[0].tokens, shown[0].characters, shown[0].places)
+        made = self.workers.batches(
+            device, paint, lambda shown: (*shown[1], shown[0].tokens, shown[0].characters, shown[0].places)
         )
+        while True:
+            self.level.value = min(passed() / self.gentle, 1.0) if self.gentle else 1.0
+            work, painted = next(made)
+            yield Batch((work, painted), work.canvas.blocks)
 
     def stop(self) -> None:
         self.workers.stop()

@@ -12,7 +12,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import torch
@@ -20,6 +20,7 @@ from torch import Tensor
 
 from tongguocr.errors import InputError
 from tongguocr.tokens.codec import Codec
+from tongguocr.training.loop import Batch
 from tongguocr.training.recogniser.blocks import Targets, stack_targets
 from tongguocr.training.recogniser.feed import Painted
 from tongguocr.training.recogniser.labelled import Labelled
@@ -55,7 +56,7 @@ class Maker(Protocol[One, Asked]):
         """Which samples go together; in any order, if there are dice."""
 
     def stack(self, samples: Sequence[One]) -> Any:
-        """One batch, whose `to` gives what a lesson studies."""
+        """One batch, whose `to` gives what the task's loss takes."""
 
     def exam(self, samples: Sequence[One], device: torch.device) -> Asked: ...
 
@@ -77,14 +78,6 @@ class PageBatch:
         )
         images, points, of_block = (t.to(device) for t in (self.images, self.points, self.of_block))
         return Targets(tokens, characters, places), (images.float() / 255, points, of_block)
-
-
-class Drawn(NamedTuple):
-    """A batch, its window, and how much of the epoch is done with it."""
-
-    batch: Any
-    window: int
-    share: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,12 +130,22 @@ class PageFeed(Generic[One, Asked]):
     Workers are forked, which a process that has touched a GPU must not be: make the feed first.
     """
 
-    def __init__(self, maker: Maker[One, Asked], workers: int, number: int = 0, count: int = 1) -> None:
+    endless = False
+
+    def __init__(
+        self,
+        maker: Maker[One, Asked],
+        workers: int,
+        number: int = 0,
+        count: int = 1,
+        report: Callable[[str], None] = lambda sentence: None,
+    ) -> None:
         if len(maker.pages.train) < count:
             raise InputError(
                 f"There are {len(maker.pages.train)} pages to train on, too few for {count} processes."
             )
         self.maker, self.number, self.count, self.workers = maker, number, count, workers
+        self.report, self.device = report, torch.device("cpu")
         self.left_out: LeftOut = Counter()
         self.samples = 0
         self.pool: ProcessPoolExecutor | None = None
@@ -151,8 +154,22 @@ class PageFeed(Generic[One, Asked]):
             self.pool = ProcessPoolExecutor(workers, context, _begin, (maker,))
             self.pool.submit(int).result()
 
-    def epoch(self, epoch: int, first: int = 0) -> Iterator[Drawn]:
-        """One time through the pages, beginning with this window."""
+    def to(self, device: torch.device) -> PageFeed[One, Asked]:
+        """Give all batches on this device from now on."""
+        self.device = device
+        return self
+
+    def epoch(self, number: int, window: int = 0) -> Iterator[Batch]:
+        """One time through the pages, from this window on; the first time, what was left out is told."""
+        yield from self._batches(number, window)
+        if not self.samples:
+            page = self.maker.pages.train[0].image
+            raise InputError(f"{page}: no page gives a sample: {tell(self.left_out)}.")
+        if number == 0 and self.number == 0:
+            whose = " of the main process" if self.count > 1 else ""
+            self.report(f"{self.samples} samples{whose} an epoch; left out: {tell(self.left_out)}.")
+
+    def _batches(self, epoch: int, first: int) -> Iterator[Batch]:
         dice = np.random.default_rng([self.maker.seed, epoch])
         order = dice.permutation(len(self.maker.pages.train))[self.number :: self.count].tolist()
         windows = [order[k : k + WINDOW] for k in range(0, len(order), WINDOW)]
@@ -163,7 +180,7 @@ class PageFeed(Generic[One, Asked]):
             batches = self.maker.batches(samples, mixed)
             for k, batch in enumerate(batches, start=1):
                 share = (number + k / len(batches)) / len(windows)
-                yield Drawn(self.maker.stack(batch), number, share)
+                yield Batch(self.maker.stack(batch).to(self.device), len(batch), number, share)
 
     def exams(self, device: torch.device) -> tuple[Asked, ...]:
         """The validation pages, as the judge wants them."""

@@ -7,6 +7,7 @@ exported folder needs onnx, which a machine that does nothing but train may lack
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,14 +18,31 @@ from numpy.typing import NDArray
 from tongguocr.engines.weights import CODEC, load_weights
 from tongguocr.errors import InputError
 from tongguocr.tokens.codec import Codec, load_codec
-from tongguocr.training.checkpoint import MODEL, RESUME, load
+from tongguocr.training.checkpoint import RESUME, write_whole
 from tongguocr.training.recogniser.model import ModelSize, Recogniser
 from tongguocr.weights import MANIFEST, SHIPPED
 
 if TYPE_CHECKING:
     from tongguocr.training.recogniser.stored import Stored
 
+MODEL = "model.pt"
+"""The file of a run that has its best weights."""
 Arrays = dict[str, NDArray[Any]]
+
+
+def save_model(model: Recogniser, path: Path) -> None:
+    """The weights in half precision, whole or not at all."""
+    state = {name: value.half().cpu() for name, value in model.state_dict().items()}
+    write_whole({"size": asdict(model.size), "state": state}, path)
+
+
+def load_model(path: Path) -> tuple[ModelSize, dict[str, torch.Tensor]]:
+    """What `save_model` wrote, in single precision again."""
+    try:
+        saved = torch.load(path, map_location="cpu", weights_only=True)
+        return ModelSize(**saved["size"]), {name: value.float() for name, value in saved["state"].items()}
+    except Exception as error:  # a damaged file fails in the unpickler in any way it likes
+        raise InputError(f"{path}: these are not weights of the recogniser ({error}).") from None
 
 
 def find_start(given: Path | None, out: Path) -> Path:
@@ -42,7 +60,7 @@ def open_model(path: Path, codec_path: Path | None = None) -> tuple[Recogniser, 
     """The network of an exported folder, or of a file that a run wrote, with its codec or the one beside."""
     if path.is_dir():
         return restore(path)
-    size, state = load(path)
+    size, state = load_model(path)
     codec = load_codec(codec_path) if codec_path else beside(path)
     if len(codec) != size.tokens:
         raise InputError(f"{path}: the model has {size.tokens} tokens and its codec {len(codec)}.")
@@ -51,7 +69,7 @@ def open_model(path: Path, codec_path: Path | None = None) -> tuple[Recogniser, 
 
 def begin_from(model: Recogniser, path: Path, codec: Codec) -> None:
     """Give a network the parameters of another one of its size, whose tokens mean the same."""
-    state = restore(path)[0].state_dict() if path.is_dir() else load(path)[1]
+    state = restore(path)[0].state_dict() if path.is_dir() else load_model(path)[1]
     known = (path if path.is_dir() else path.parent) / CODEC
     if known.exists() and load_codec(known) != codec:
         raise InputError(f"{path}: its tokens are not those of the data that is trained on.")
