@@ -42,7 +42,12 @@ from tongguocr.training.synth.gpu.degradation import DegradationBatch, stack_deg
 from tongguocr.training.synth.gpu.lines import LineStore
 from tongguocr.training.synth.gpu.pack import Batch, pack
 from tongguocr.training.synth.gpu.warp import look
-from tongguocr.training.synth.real_blocks import Setting, Shelf, for_real_ink, pack_lines
+from tongguocr.training.synth.real_blocks import (
+    LineBlockComposer,
+    LineBlockSettings,
+    for_real_ink,
+    pack_lines,
+)
 from tongguocr.training.synth.real_ink import gather, load_lines, read_lines, save_lines, split
 
 SIZE = 512
@@ -314,9 +319,12 @@ def run_real(
     path: Path, device: torch.device, count: int, repeats: int, on_gpu: bool
 ) -> gpu_degrade.Rendered:
     lines = load_lines(path)
-    shelf, rng = Shelf(lines, Setting(height=SIZE, width=SIZE)), np.random.default_rng(5)
+    composer, rng = (
+        LineBlockComposer(lines, LineBlockSettings(height=SIZE, width=SIZE)),
+        np.random.default_rng(5),
+    )
     start = time.perf_counter()
-    blocks = [shelf.compose(rng) for _ in range(count)]
+    blocks = [composer.compose(rng) for _ in range(count)]
     batch = pack_lines(blocks)
     print(f"real ink: composed and packed in {1e3 * (time.perf_counter() - start) / count:.2f} ms a block")
     store = LineStore.load(lines, device)

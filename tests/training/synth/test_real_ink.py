@@ -21,13 +21,17 @@ from tongguocr.training.synth.composition import to_page
 from tongguocr.training.synth.degradation import NO_DEGRADATION, Degradation
 from tongguocr.training.synth.gpu import paint, render_batch
 from tongguocr.training.synth.gpu.lines import LineStore
-from tongguocr.training.synth.real_blocks import Setting, Shelf, for_real_ink, pack_lines
+from tongguocr.training.synth.line_cuts import cut_cells, extract_ink
+from tongguocr.training.synth.real_blocks import (
+    LineBlockComposer,
+    LineBlockSettings,
+    for_real_ink,
+    pack_lines,
+)
 from tongguocr.training.synth.real_ink import (
     LineImage,
     book_of,
     characters,
-    cut_cells,
-    extract_ink,
     gather,
     is_history,
     load_lines,
@@ -173,12 +177,12 @@ def test_broken_packed_lines(tmp_path: Path) -> None:
 @settings(max_examples=25)
 @given(st.integers(0, 10_000))
 def test_columns_run_right_to_left_within_the_canvas(seed: int) -> None:
-    shelf = Shelf(many(narrow=6), Setting(height=256, width=256, scale=(0.8, 1.4)))
-    block = shelf.compose(np.random.default_rng(seed))
+    composer = LineBlockComposer(many(narrow=6), LineBlockSettings(height=256, width=256, scale=(0.8, 1.4)))
+    block = composer.compose(np.random.default_rng(seed))
     page = to_page(block.composition)
     assert page.lines and len(page.lines) == len(block.placed)
     for line, placed in zip(page.lines, block.placed, strict=True):
-        assert line.text == shelf.lines.texts[int(placed[0])]
+        assert line.text == composer.lines.texts[int(placed[0])]
         assert placed[1] >= -4 and placed[3] <= 260 and placed[2] >= 0 and placed[4] <= 257
         assert placed[2] - 0.1 <= line.box[1] and line.box[3] <= placed[4] + 0.1
     middles = [(line.box[0] + line.box[2]) / 2 for line in page.lines if line.kind == "main"]
@@ -192,10 +196,11 @@ def test_columns_run_right_to_left_within_the_canvas(seed: int) -> None:
 
 @pytest.mark.parametrize(("height", "width"), [(448, 160), (160, 448), (256, 40)])
 def test_real_lines_on_oblong_canvases(height: int, width: int) -> None:
-    shelf = Shelf(
-        many(narrow=6), Setting(height=height, width=width, scale=(0.8, 1.4), ends=0.0, indented=0.0)
+    composer = LineBlockComposer(
+        many(narrow=6),
+        LineBlockSettings(height=height, width=width, scale=(0.8, 1.4), ends=0.0, indented=0.0),
     )
-    blocks = [shelf.compose(np.random.default_rng(k)) for k in range(5)]
+    blocks = [composer.compose(np.random.default_rng(k)) for k in range(5)]
     placed = np.concatenate([block.placed for block in blocks])
     assert placed[:, 1].min() >= -4 and placed[:, 3].max() <= width + 4, "columns stay on the canvas"
     assert placed[:, 2].min() >= 0 and placed[:, 4].max() <= height + 1
@@ -205,7 +210,7 @@ def test_real_lines_on_oblong_canvases(height: int, width: int) -> None:
         assert (page.height, page.width) == (height, width) and page.lines
         assert len(transitions_of(page.lines, width, height)) == len(page.lines) - 1
     batch = pack_lines(blocks)
-    store = LineStore.load(shelf.lines, "cpu")
+    store = LineStore.load(composer.lines, "cpu")
     ink = paint(batch, None, store).black.numpy()
     assert ink.shape == (5, height, width)
     for (x0, y0, x1, y1), block in zip(batch.boxes.tolist(), batch.of_block.tolist(), strict=True):
@@ -215,10 +220,12 @@ def test_real_lines_on_oblong_canvases(height: int, width: int) -> None:
 
 
 def test_lines_are_painted_where_their_labels_are() -> None:
-    shelf = Shelf(many(), Setting(height=256, width=256, scale=(1.0, 1.4), ruled=0.0))
-    blocks = [shelf.compose(np.random.default_rng(k)) for k in range(3)]
+    composer = LineBlockComposer(
+        many(), LineBlockSettings(height=256, width=256, scale=(1.0, 1.4), ruled=0.0)
+    )
+    blocks = [composer.compose(np.random.default_rng(k)) for k in range(3)]
     batch = pack_lines(blocks)
-    ink = paint(batch, None, LineStore.load(shelf.lines, "cpu")).all_black.numpy()
+    ink = paint(batch, None, LineStore.load(composer.lines, "cpu")).all_black.numpy()
     covered = np.zeros_like(ink, dtype=bool)
     for (x0, y0, x1, y1), block in zip(batch.boxes.tolist(), batch.of_block.tolist(), strict=True):
         part = ink[block, round(y0) : round(y1), round(x0) : round(x1)]
@@ -229,17 +236,19 @@ def test_lines_are_painted_where_their_labels_are() -> None:
 
 def test_a_pasted_line_is_the_line_itself() -> None:
     line = make_line("B__p_1.png", TEXT[:5], draw_line(5))
-    shelf = Shelf(gather([line]), Setting(height=128, width=128, scale=(1.0, 1.0), ruled=0.0, indented=0.0))
-    block = shelf.compose(np.random.default_rng(1))
+    composer = LineBlockComposer(
+        gather([line]), LineBlockSettings(height=128, width=128, scale=(1.0, 1.0), ruled=0.0, indented=0.0)
+    )
+    block = composer.compose(np.random.default_rng(1))
     block.placed[:] = [[0, 30, 4, 54, 124]]
-    ink = paint(pack_lines([block]), None, LineStore.load(shelf.lines, "cpu")).black[0].numpy()
+    ink = paint(pack_lines([block]), None, LineStore.load(composer.lines, "cpu")).black[0].numpy()
     assert np.abs(ink[4:124, 30:54] - line.ink / 255).max() < 0.01 and ink[:, 56:].max() == 0
 
 
 def test_real_blocks_are_worn_like_others() -> None:
-    shelf = Shelf(many(narrow=4), Setting(height=128, width=128, scale=(0.7, 1.0)))
-    batch = pack_lines([shelf.compose(np.random.default_rng(k)) for k in range(2)])
-    store = LineStore.load(shelf.lines, "cpu")
+    composer = LineBlockComposer(many(narrow=4), LineBlockSettings(height=128, width=128, scale=(0.7, 1.0)))
+    batch = pack_lines([composer.compose(np.random.default_rng(k)) for k in range(2)])
+    store = LineStore.load(composer.lines, "cpu")
     done = render_batch(
         batch, None, [NO_DEGRADATION, for_real_ink(Degradation(stains=1, paper=(200, 190, 170)))], 1, store
     )
@@ -252,11 +261,13 @@ def test_real_blocks_are_worn_like_others() -> None:
 
 def test_no_lines_at_all() -> None:
     with pytest.raises(ValueError, match="no lines"):
-        Shelf(gather([])).compose(np.random.default_rng(1))
+        LineBlockComposer(gather([])).compose(np.random.default_rng(1))
 
 
 def test_a_line_too_long_for_the_canvas_is_scaled_down() -> None:
     line = make_line("B__p_1.png", "春" * 40, draw_line(40))
-    block = Shelf(gather([line]), Setting(height=256, width=256)).compose(np.random.default_rng(1))
+    block = LineBlockComposer(gather([line]), LineBlockSettings(height=256, width=256)).compose(
+        np.random.default_rng(1)
+    )
     assert isinstance(line, LineImage) and len(block.placed) and block.placed[:, 4].max() <= 257
     assert torch.isfinite(pack_lines([block]).boxes).all()

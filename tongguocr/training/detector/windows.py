@@ -27,7 +27,7 @@ from tongguocr.training.synth.degradation import Degradation
 from tongguocr.training.synth.gpu.degradation import DegradationBatch, stack_degradations
 from tongguocr.training.synth.gpu.pack import Batch, line_group, pack
 from tongguocr.training.synth.kinds import compose_page, pick_kind
-from tongguocr.training.synth.real_blocks import LineBlock, Setting, Shelf, for_real_ink
+from tongguocr.training.synth.real_blocks import LineBlock, LineBlockComposer, LineBlockSettings, for_real_ink
 from tongguocr.training.synth.real_ink import Lines
 from tongguocr.training.synth.text import TextSource
 
@@ -122,8 +122,10 @@ class WindowMaker:
         self.fonts = self.atlas.book()
         self.drawable = sorted(self.fonts.drawable(None if self.held_out else False))
         side = self.recipe.side
-        setting = Setting(height=side, width=side, scale=(0.65, 2.2), ends=0.25)
-        self.shelf = Shelf(self.lines, setting) if self.lines is not None and len(self.lines) else None
+        settings = LineBlockSettings(height=side, width=side, scale=(0.65, 2.2), ends=0.25)
+        self.line_blocks = (
+            LineBlockComposer(self.lines, settings) if self.lines is not None and len(self.lines) else None
+        )
         self.pool: list[Composition] = []
 
     def batches(self) -> Iterator[Windows]:
@@ -162,8 +164,8 @@ class WindowMaker:
         return np.where(faces >= 0, self.atlas.cells(np.maximum(faces, 0), chars), -1)
 
     def _window(self) -> _Window:
-        if self.shelf is not None and self.rng.random() < self.recipe.real_lines:
-            block: LineBlock = self.shelf.compose(self.rng)
+        if self.line_blocks is not None and self.rng.random() < self.recipe.real_lines:
+            block: LineBlock = self.line_blocks.compose(self.rng)
             return _Window(block.composition, _whole(self.recipe.side), self._scene(0.0), block.placed)
         if self.rng.random() < self.recipe.bare:
             page = moved(self._page(), 0.0, 0.0, self.recipe.side)

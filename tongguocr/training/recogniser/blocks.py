@@ -26,14 +26,20 @@ from tongguocr.training.recogniser.degradation import sample_block_degradation
 from tongguocr.training.recogniser.recipe import NARROW, Canvas, Recipe
 from tongguocr.training.recogniser.tight import best_canvas, pick_lines, spare_ends
 from tongguocr.training.synth.atlas import Atlas
-from tongguocr.training.synth.circles import CIRCLE
 from tongguocr.training.synth.composition import Composition, cut_out, to_page
 from tongguocr.training.synth.degradation import Degradation
 from tongguocr.training.synth.fonts import FontBook
 from tongguocr.training.synth.gpu.degradation import DegradationBatch, stack_degradations
 from tongguocr.training.synth.gpu.pack import Batch, pack
 from tongguocr.training.synth.kinds import compose_page, pick_kind
-from tongguocr.training.synth.real_blocks import LineBlock, Setting, Shelf, for_real_ink, pack_lines
+from tongguocr.training.synth.line_cuts import CIRCLE
+from tongguocr.training.synth.real_blocks import (
+    LineBlock,
+    LineBlockComposer,
+    LineBlockSettings,
+    for_real_ink,
+    pack_lines,
+)
 from tongguocr.training.synth.real_ink import Lines
 from tongguocr.training.synth.text import TextSource
 
@@ -122,15 +128,15 @@ class BlockMaker:
             self.cumulative = np.cumsum(flat / flat.sum())
         self.waiting: dict[Canvas, list[Composition]] = {}
         recipe = self.recipe
-        self.shelf: Shelf | None = None
+        self.line_blocks: LineBlockComposer | None = None
         if self.lines is not None:
-            setting = Setting(
+            settings = LineBlockSettings(
                 scale=recipe.enlarged,
                 evened=recipe.evened,
                 patchwork=recipe.patchwork,
                 tight=recipe.tight_lines,
             )
-            self.shelf = Shelf(self.lines, setting)
+            self.line_blocks = LineBlockComposer(self.lines, settings)
 
     def batches(self) -> Iterator[Work]:
         """Work without end."""
@@ -151,15 +157,15 @@ class BlockMaker:
                     return self._work(canvas, waiting, pack(waiting, self.atlas.cells), degradations)
 
     def _real_batch(self) -> Work:
-        assert self.shelf is not None
+        assert self.line_blocks is not None
         # Where nothing is asked for nothing is drawn: blocks for validation must not change.
         tight = bool(self.recipe.tight_lines and self.rng.random() < self.recipe.tight_lines)
         canvases = self.narrow if tight else self.recipe.canvases
         canvas = canvases[int(self.rng.integers(len(canvases)))]
-        shelf = self.shelf.resized(canvas.height, canvas.width, float(tight))
+        composer = self.line_blocks.resized(canvas.height, canvas.width, float(tight))
         blocks: list[LineBlock] = []
         while len(blocks) < canvas.blocks:
-            block = shelf.compose(self.rng)
+            block = composer.compose(self.rng)
             if 0 < len(block.composition) < self.recipe.longest * 0.85:
                 blocks.append(block)
         thickest = THICKEST * self.recipe.shaping

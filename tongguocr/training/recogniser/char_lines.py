@@ -15,7 +15,8 @@ import numpy as np
 
 from tongguocr.layout.link import chains_of
 from tongguocr.training.detector.real_pages import RealPage
-from tongguocr.training.synth.real_ink import LineImage, extract_ink
+from tongguocr.training.synth.line_cuts import extract_ink
+from tongguocr.training.synth.real_ink import LineImage
 
 PAPER = 0.08
 """Paper around a run, in characters."""

@@ -9,7 +9,8 @@ does.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -19,20 +20,19 @@ WORMS = (16, 64)
 """Worms of a page that has many; a block gets about half of their holes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Coarse:
-    """How coarse blocks may be: the least and the most of each field of `Degradation`."""
-
-    rounding: tuple[float, float] = (0.015, 0.05)
-    spread: tuple[float, float] = (-0.003, 0.034)
-    roughness: tuple[float, float] = (0.3, 1.1)
-    mottling: tuple[float, float] = (0.0, 0.3)
-    broken: tuple[float, float] = (0.0, 0.7)
-    touching: tuple[float, float] = (0.0, 0.03)
-    resolution: tuple[float, float] = (0.42, 0.8)
-    blur: tuple[float, float] = (0.2, 0.8)
-    damaged: float = 0.4
-    """Share of them whose strokes are broken, and of those that run together."""
+COARSE: dict[str, tuple[float, float]] = {
+    "rounding": (0.015, 0.05),
+    "spread": (-0.003, 0.034),
+    "roughness": (0.3, 1.1),
+    "mottling": (0.0, 0.3),
+    "broken": (0.0, 0.7),
+    "touching": (0.0, 0.03),
+    "resolution": (0.42, 0.8),
+    "blur": (0.2, 0.8),
+}
+"""How coarse blocks may be: the least and the most of these fields of `Degradation`."""
+COARSE_DAMAGED = 0.4
+"""Share of coarse blocks whose strokes are broken, and of those whose strokes run together."""
 
 
 def sample_block_degradation(
@@ -47,25 +47,15 @@ def sample_block_degradation(
     return degradation
 
 
-def coarsen(degradation: Degradation, rng: np.random.Generator, limits: Coarse = Coarse()) -> Degradation:
+def coarsen(degradation: Degradation, rng: np.random.Generator) -> Degradation:
     """The same page printed from a coarse block and scanned small."""
-
-    def between(limit: tuple[float, float]) -> float:
-        return float(rng.uniform(*limit))
-
-    def sometimes(limit: tuple[float, float]) -> float:
-        return between(limit) if rng.random() < limits.damaged else 0.0
-
+    drawn: dict[str, Any] = {}
+    for name, (least, most) in COARSE.items():
+        damage = name in ("broken", "touching")
+        drawn[name] = 0.0 if damage and rng.random() >= COARSE_DAMAGED else float(rng.uniform(least, most))
     return replace(
         degradation,
-        rounding=between(limits.rounding),
-        spread=between(limits.spread),
-        roughness=between(limits.roughness),
-        mottling=between(limits.mottling),
-        broken=sometimes(limits.broken),
-        touching=sometimes(limits.touching),
-        resolution=between(limits.resolution),
-        blur=between(limits.blur),
+        **drawn,
         # Pale ink and thin strokes together leave nothing to read, and a binary film cuts greys once more.
         starvation=0.3 * degradation.starvation,
         film="grey" if degradation.film == "binary" else degradation.film,

@@ -22,9 +22,9 @@ from tongguocr.tokens.vocabulary import mine
 from tongguocr.training.detector.real_pages import FILE, RealPage, is_held_out, read_char_pages, save_pages
 from tongguocr.training.recogniser.char_lines import lines_of_page
 from tongguocr.training.synth.atlas import build_atlas, save_atlas
-from tongguocr.training.synth.circles import CIRCLE
 from tongguocr.training.synth.fonts import load_fonts
-from tongguocr.training.synth.patchwork import known_runs
+from tongguocr.training.synth.line_cuts import CIRCLE
+from tongguocr.training.synth.line_pieces import known_runs
 from tongguocr.training.synth.real_ink import (
     LineImage,
     Lines,

@@ -28,7 +28,8 @@ from tongguocr.sources import load_pixels
 from tongguocr.tokens.codec import Codec
 from tongguocr.training.recogniser.blocks import IGNORED
 from tongguocr.training.recogniser.labelled import LabelledPage
-from tongguocr.training.synth.real_ink import characters, cut_cells, extract_ink
+from tongguocr.training.synth.line_cuts import cut_cells, extract_ink
+from tongguocr.training.synth.real_ink import characters
 
 Granularity: TypeAlias = Literal["page", "block"]
 LeftOut: TypeAlias = Counter[str]

@@ -20,7 +20,9 @@ degradation         what time and the camera do to a page, as plain numbers for 
 warp         the camera's geometry, for pixels and labels
 fields       smooth random fields
 gpu/         thousands of training blocks a second from a glyph atlas (needs torch)
-real_ink     real line images: their ink, their characters' places, what is held out
+line_cuts    the ink of line images, and where their characters are
+real_ink     line images read and stored; what is held out
+line_pieces  pieces of real lines, for lines that no book has
 real_blocks  such lines side by side as blocks, for the GPU path (needs torch)
 export       pages and labels as files: JSON, PAGE, and the shapes of MTHv2 and M5HisDoc
 generate     pages into a folder, and the frozen benchmark: what `tongguocr synth` does

@@ -1,7 +1,7 @@
 """Blocks of real lines: columns right to left, with paper and rules between them, ready for the GPU painters.
 
 Lines of one book at one scale stand side by side; narrow ones, the rows of notes, stand in pairs. To train
-on, lines may be put together from pieces (patchwork.py), and a column or two may fill it. A block is a
+on, lines may be put together from pieces (line_pieces.py), and a column or two may fill it. A block is a
 composition without faces, whose character boxes are estimates, and the places of its lines or pieces.
 """
 
@@ -20,11 +20,19 @@ from tongguocr.page import Kind
 from tongguocr.training.synth.composition import ComposedLine, Composition, Stroke
 from tongguocr.training.synth.degradation import Degradation
 from tongguocr.training.synth.gpu.pack import Batch, line_group, pack
-from tongguocr.training.synth.patchwork import Piece, Scissors, alike, sort_by_width
+from tongguocr.training.synth.line_pieces import Piece, PieceSampler, as_wide, sort_by_width
 from tongguocr.training.synth.real_ink import Lines, book_of, characters
 
+COLUMN = (1.05, 1.5)
+"""A column over the book's usual line, as a width: least and most."""
+MARGIN = 0.03
+"""Paper around the columns, as a share of the canvas's shorter side, on average."""
+NOTED = 0.25
+"""How often a column holds two rows of a note, in books that have them."""
+NOTE_WIDTH = 0.62
+"""A line narrower than this share of the book's median is a row of a note."""
 MAX_RUNS = 6
-"""Lines and notes in one column."""
+"""Lines and notes in one column at most."""
 JITTER = 0.08
 """By which share pieces are higher or lower, wider or narrower than their line."""
 TRIES = 6
@@ -42,23 +50,17 @@ class LineBlock:
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
-    """How lines are set."""
+class LineBlockSettings:
+    """How lines are set on a canvas."""
 
     height: int = 512
     width: int = 512
     scale: tuple[float, float] = (0.95, 1.9)
     """The smallest and largest enlargement of the images."""
-    column: tuple[float, float] = (1.05, 1.5)
-    """A column over the book's usual line, as a width."""
-    margin: float = 0.03
-    """Paper around the columns, as a share of the canvas's shorter side, on average."""
     ruled: float = 0.6
-    noted: float = 0.25
-    """How often a column holds two rows of a note, in books that have them."""
-    note_width: float = 0.62
-    """A line narrower than this share of the book's median is a row of a note."""
+    """Share of blocks with rules between the columns."""
     indented: float = 0.15
+    """Share of columns that begin lower than the others."""
     ends: float = 0.4
     """How often a column ends after a line although there is room for another."""
     evened: float = 0.0
@@ -70,11 +72,11 @@ class Setting:
 
 
 @dataclass
-class Shelf:
-    """Lines sorted by book, as blocks need them."""
+class LineBlockComposer:
+    """Composes blocks of real lines, which it keeps sorted by book."""
 
     lines: Lines
-    setting: Setting = field(default_factory=Setting)
+    settings: LineBlockSettings = field(default_factory=LineBlockSettings)
 
     def __post_init__(self) -> None:
         books: dict[str, list[int]] = {}
@@ -84,16 +86,16 @@ class Shelf:
         self.usual = [float(np.median(self.lines.sizes[numbers, 0])) for numbers in self.books]
         # Books count by their characters: some have been cut into many short runs.
         sizes = np.array([sum(len(self.lines.cuts[k]) - 1 for k in numbers) for numbers in self.books], float)
-        sizes = sizes ** (1 - self.setting.evened)
+        sizes = sizes ** (1 - self.settings.evened)
         self.shares = sizes / max(sizes.sum(), 1)
         self.by_width = [sort_by_width(self.lines, numbers) for numbers in self.books]
-        pieced = self.setting.patchwork or self.setting.tight
-        self.scissors = Scissors.sharpen(self.lines) if pieced else None
+        pieced = self.settings.patchwork or self.settings.tight
+        self.sampler = PieceSampler.of(self.lines) if pieced else None
 
-    def resized(self, height: int, width: int, tight: float) -> Shelf:
+    def resized(self, height: int, width: int, tight: float) -> LineBlockComposer:
         """The same lines for another canvas."""
         other = copy(self)
-        other.setting = replace(self.setting, height=height, width=width, tight=tight)
+        other.settings = replace(self.settings, height=height, width=width, tight=tight)
         return other
 
     def compose(self, rng: np.random.Generator) -> LineBlock:
@@ -101,36 +103,41 @@ class Shelf:
         if not self.books:
             raise ValueError("there are no lines to set")
         book = int(rng.choice(len(self.books), p=self.shares))
-        return _Setter(self, rng, book).block()
+        return _BlockBuilder(self, rng, book).block()
 
 
-class _Setter:
+class _BlockBuilder:
     """A block while its columns are set."""
 
-    def __init__(self, shelf: Shelf, rng: np.random.Generator, book: int) -> None:
-        self.lines, self.rng, self.setting, self.scissors = shelf.lines, rng, shelf.setting, shelf.scissors
-        self.by_width, self.text, self.boxes = shelf.by_width[book], list[str](), list[Box]()
+    def __init__(self, composer: LineBlockComposer, rng: np.random.Generator, book: int) -> None:
+        self.lines, self.rng, self.settings, self.sampler = (
+            composer.lines,
+            rng,
+            composer.settings,
+            composer.sampler,
+        )
+        self.by_width, self.text, self.boxes = composer.by_width[book], list[str](), list[Box]()
         self.composed, self.placed = list[ComposedLine](), list[tuple[float, ...]]()
         # Where nothing is asked for nothing is drawn: blocks for validation must not change.
-        self.tight = bool(self.setting.tight and rng.random() < self.setting.tight)
+        self.tight = bool(self.settings.tight and rng.random() < self.settings.tight)
         if self.tight:
-            self._measure_tightly(shelf.books[book], shelf.usual[book])
+            self._measure_tightly(composer.books[book], composer.usual[book])
         else:
-            self._measure(shelf.books[book], shelf.usual[book])
+            self._measure(composer.books[book], composer.usual[book])
 
     def _measure(self, numbers: NDArray[np.int64], usual: float) -> None:
         """The scale and width of columns, and which lines fit."""
-        s, rng = self.setting, self.rng
-        self.margin = min(s.height, s.width) * s.margin * rng.uniform(0.5, 2.0)
+        s, rng = self.settings, self.rng
+        self.margin = min(s.height, s.width) * MARGIN * rng.uniform(0.5, 2.0)
         room, across = s.height - 2 * self.margin, s.width - 2 * self.margin
         high = self.lines.sizes[numbers, 1]
         # The shortest line must fit, and one column, however wide it is set.
-        largest = float(np.clip(min(room / high.min(), across / (usual * s.column[1])), 0.1, s.scale[1]))
+        largest = float(np.clip(min(room / high.min(), across / (usual * COLUMN[1])), 0.1, s.scale[1]))
         self.scale = float(np.exp(rng.uniform(np.log(min(s.scale[0], largest)), np.log(largest))))
         fitting = numbers[high * self.scale <= room + 1e-6]
         wide = self.lines.sizes[fitting, 0]
-        narrow = wide < s.note_width * usual
-        self.column = usual * self.scale * rng.uniform(*s.column)
+        narrow = wide < NOTE_WIDTH * usual
+        self.column = usual * self.scale * rng.uniform(*COLUMN)
         paired = narrow & (2 * wide * self.scale <= 1.05 * self.column)
         self.main, self.notes = fitting[~narrow], fitting[paired]
         if not len(self.main) and len(self.notes) < 2:
@@ -139,20 +146,20 @@ class _Setter:
 
     def _measure_tightly(self, numbers: NDArray[np.int64], usual: float) -> None:
         """The same for columns that fill the canvas from side to side, as far as they may be enlarged."""
-        s, rng = self.setting, self.rng
+        s, rng = self.settings, self.rng
         fewest, most = round(s.width / (s.scale[1] * usual)), int(s.width / (1.5 * usual))
         self.count = max(int(rng.integers(fewest, max(most, fewest) + 1)), 1)
         self.margin = float(rng.uniform(0, 0.1)) * s.width / self.count
         self.column = (s.width - 2 * self.margin) / self.count
         self.scale = min(self.column / usual / rng.uniform(1.0, 1.06), s.scale[1])
         self.column = min(self.column, usual * self.scale * 1.1)
-        narrow = self.lines.sizes[numbers, 0] < s.note_width * usual
+        narrow = self.lines.sizes[numbers, 0] < NOTE_WIDTH * usual
         self.main, self.notes = numbers[~narrow], numbers[narrow]
         if not len(self.main) and len(self.notes) < 2:
             self.main, self.notes = numbers, numbers[:0]
 
     def block(self) -> LineBlock:
-        width = self.setting.width
+        width = self.settings.width
         least = self.count if self.tight else max(self.count // 2, 1)
         count = int(self.rng.integers(least, self.count + 1))
         right = width - self.margin - self.rng.random() * (width - 2 * self.margin - count * self.column)
@@ -162,7 +169,7 @@ class _Setter:
         composition = Composition(
             kind="real-lines",
             width=width,
-            height=self.setting.height,
+            height=self.settings.height,
             seed=int(self.rng.integers(1 << 31)),
             text=tuple(self.text),
             faces=np.full(len(self.text), -1, np.int16),
@@ -170,37 +177,37 @@ class _Setter:
             angles=np.zeros(len(self.text), np.float32),
             white=np.zeros(len(self.text), np.bool_),
             lines=tuple(self.composed),
-            strokes=self._rules(right, count) if self.rng.random() < self.setting.ruled else (),
+            strokes=self._rules(right, count) if self.rng.random() < self.settings.ruled else (),
         )
         placed = np.array(self.placed, np.float32).reshape(-1, 7)
-        return LineBlock(composition, placed if self.scissors else placed[:, :5])
+        return LineBlock(composition, placed if self.sampler else placed[:, :5])
 
     def _column(self, x: float) -> None:
         """Main lines and notes below each other until the column is full or the text ends."""
-        indent = self.rng.random() * self.setting.height / 6
-        top = self.margin + indent * (self.rng.random() < self.setting.indented)
+        indent = self.rng.random() * self.settings.height / 6
+        top = self.margin + indent * (self.rng.random() < self.settings.indented)
         if not any(map(len, self._fitting(top))):
             top = self.margin
         for _ in range(MAX_RUNS):
             main, notes = self._fitting(top)
             if not len(main) and len(notes) < 2:
                 return
-            if len(notes) > 1 and (not len(main) or self.rng.random() < self.setting.noted):
+            if len(notes) > 1 and (not len(main) or self.rng.random() < NOTED):
                 top = max(self._pair(self.rng.choice(notes, 2, replace=False), x, top))
             else:
                 top = self._line(int(self.rng.choice(main)), x, top, "main", self._is_patchwork())
-            if self.rng.random() < self.setting.ends:
+            if self.rng.random() < self.settings.ends:
                 return
 
     def _fitting(self, top: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Main lines and rows of notes that still have room below `top`."""
-        room = (self.setting.height - self.margin - top) / self.scale + 0.01
+        room = (self.settings.height - self.margin - top) / self.scale + 0.01
         high = self.lines.sizes[:, 1]
         return self.main[high[self.main] <= room], self.notes[high[self.notes] <= room]
 
     def _tight_column(self, x: float) -> None:
         """One line, or two rows of a note, from the top of the canvas to its foot."""
-        if len(self.notes) > 1 and (not len(self.main) or self.rng.random() < self.setting.noted):
+        if len(self.notes) > 1 and (not len(self.main) or self.rng.random() < NOTED):
             self._pair(self.rng.choice(self.notes, 2, replace=False), x, self.margin)
         else:
             self._patchwork(int(self.rng.choice(self.main)), x, self.margin, "main")
@@ -213,7 +220,7 @@ class _Setter:
         return [end, self._line(second, x - aside, top, "note", pieced, end)]
 
     def _is_patchwork(self) -> bool:
-        share = 1.0 if self.tight else self.setting.patchwork
+        share = 1.0 if self.tight else self.settings.patchwork
         return bool(share and self.rng.random() < share)
 
     def _line(
@@ -231,9 +238,9 @@ class _Setter:
 
     def _patchwork(self, number: int, x: float, top: float, kind: Kind, bottom: float | None = None) -> float:
         """A line of pieces in place of this one, as long or, in a tight block, as long as there is room."""
-        bottom = self.setting.height - self.margin if bottom is None else bottom
-        among, start = alike(self.lines, self.by_width, number), len(self.text)
-        left = self.setting.height if self.tight else len(self.lines.cuts[number]) - 1
+        bottom = self.settings.height - self.margin if bottom is None else bottom
+        among, start = as_wide(self.lines, self.by_width, number), len(self.text)
+        left = self.settings.height if self.tight else len(self.lines.cuts[number]) - 1
         x += float(self.rng.normal(0, 0.005 if self.tight else 0.02)) * self.column
         while left > 0 and (found := self._find_piece(among, left, bottom - top, len(self.text) == start)):
             top = self._place(found[0], x, top, *found[1:])
@@ -245,9 +252,9 @@ class _Setter:
         self, among: NDArray[np.int64], longest: int, room: float, needed: bool
     ) -> tuple[Piece, float, float] | None:
         """A piece that fits, and its scales; where one is needed and none fits, one is squeezed in."""
-        assert self.scissors is not None
+        assert self.sampler is not None
         for k in range(TRIES):
-            piece = self.scissors.snip(among, longest if k < TRIES // 2 else 1, self.rng)
+            piece = self.sampler.sample(among, longest if k < TRIES // 2 else 1, self.rng)
             wide, high = self.scale * (1 + self.rng.uniform(-JITTER, JITTER, 2))
             if (piece.bottom - piece.top) * high <= room:
                 return piece, wide, high
@@ -265,7 +272,7 @@ class _Setter:
 
     def _rules(self, right: float, count: int) -> tuple[Stroke, ...]:
         """Rules between columns down to the block's edges, and now and then the frame above."""
-        bottom, width = float(self.setting.height), float(self.rng.uniform(0.9, 2.2))
+        bottom, width = float(self.settings.height), float(self.rng.uniform(0.9, 2.2))
         top = max(self.margin - 6, 0.0) if self.rng.random() < 0.5 else 0.0
         strokes = [
             Stroke((right - k * self.column, top), (right - k * self.column, bottom), width)

@@ -1,8 +1,8 @@
-"""Real ink: images of single lines, set side by side as the columns of a block.
+"""Real ink: images of single lines, read and stored.
 
-In: a table (tar, member, text; tab-separated) with tars of line images beside it. Each image becomes ink from
-0 to 255 against its own paper, with its characters' places estimated. Out: blocks whose lines lie in reading
-order, as compositions without faces, so that labels, packing and degradation are those of every other block.
+In: a table (tar, member, text; tab-separated) with tars of line images beside it. Out: `Lines`, in which each
+image is ink from 0 to 255 against its own paper, with its characters' places estimated (line_cuts.py). Blocks
+are made of them in real_blocks.py.
 
 Pages are held out whole: `split` tells which by the page's name alone, so that it holds everywhere.
 """
@@ -26,19 +26,14 @@ from tongguocr.errors import InputError
 from tongguocr.files import decode_utf8, read_bytes
 from tongguocr.page import Pixels
 from tongguocr.tokens.transitions import joins_previous
-from tongguocr.training.synth.circles import CIRCLE, find_circles
+from tongguocr.training.synth.line_cuts import CIRCLE, cut_line, extract_ink
 
 Part: TypeAlias = Literal["train", "test"]
-Numbers: TypeAlias = NDArray[np.float64]
 
 HELD_OUT = 10
 """One page in so many is for tests."""
 HISTORY = "DVSKTT"
 """大越史記全書, in classical Chinese; all other books of this set are verse in Nôm."""
-FEWER = 0.8
-"""Cuts of a line that has a circle more cross less ink by this factor, if the circle is one."""
-_REACH = 24
-"""Paper is looked for so many pixels up and down a line: about one character."""
 
 
 def page_of(name: str) -> str:
@@ -144,78 +139,12 @@ def _open(data: bytes, archive: Path, name: str) -> Pixels:
 
 
 def make_line(name: str, text: str, grey: Pixels) -> LineImage:
-    """A line and its characters' places; circles that the text leaves out are put in."""
+    """A line from its grey image, with its characters' places and the circles that its text leaves out."""
     ink, chars = extract_ink(grey), list(characters(text))
-    found = find_circles(ink)
-    circles, cuts = found.sure, cut_cells(ink, len(chars) + len(found.sure))
-    if found.doubtful:
-        more = cut_cells(ink, len(chars) + len(found.sure) + len(found.doubtful))
-        # With one character too few or too many, cuts run through characters.
-        if _crossed(ink, more) < FEWER * _crossed(ink, cuts):
-            circles, cuts = tuple(sorted((*found.sure, *found.doubtful))), more
+    cuts, circles = cut_line(ink, len(chars))
     for row in circles:
         chars.insert(int(np.searchsorted(cuts[1:-1], row)), CIRCLE)
     return LineImage(name, "".join(chars), ink, cuts)
-
-
-def _crossed(ink: Pixels, cuts: NDArray[np.float32]) -> float:
-    """Ink under the cuts between characters, on average."""
-    return float(ink_at(ink, cuts[1:-1]).mean()) if len(cuts) > 2 else 0.0
-
-
-def ink_at(ink: Pixels, cuts: NDArray[np.float32]) -> Numbers:
-    """How much ink each cut crosses, from 0 to 255."""
-    rows = np.clip(cuts.round().astype(np.int64), 0, len(ink) - 1)
-    return np.asarray(ink[rows].mean(axis=1), np.float64)
-
-
-def extract_ink(grey: Pixels) -> Pixels:
-    """How much ink covers each pixel: darkness between the paper around and the line's own black."""
-    values = grey.astype(np.float32)
-    rows = np.arange(0, len(values), _REACH // 2)
-    # Two thirds of a column is paper; its brighter half is surely so.
-    paper = [np.percentile(values[max(r - _REACH, 0) : r + _REACH], 70) for r in rows]
-    ground = np.interp(np.arange(len(values)), rows, paper)[:, None]
-    dark = np.percentile(values, 4)
-    cover = (ground - values) / np.maximum(ground - dark, 24.0)
-    # The paper's own grain is not ink.
-    return np.asarray((np.clip(cover * 1.25 - 0.2, 0, 1) * 255).round(), np.uint8)
-
-
-def cut_cells(ink: Pixels, count: int, stiffness: float = 3.0) -> NDArray[np.float32]:
-    """Cut a column into `count` characters where there is little ink and cells stay about equal.
-
-    Dynamic programming over the cuts: each lies within a third of a cell of its even place, costs the ink
-    that it crosses, and the cells beside it cost the square of how far they are from the mean.
-    """
-    profile = ink.astype(np.float64).mean(axis=1) / 255
-    inked = np.flatnonzero(profile > 0.02)
-    first, last = (int(inked[0]), int(inked[-1]) + 1) if len(inked) else (0, len(profile))
-    pitch = (last - first) / count
-    reach = int(pitch / 3)
-    smooth = np.convolve(np.pad(profile, 1, mode="edge"), [0.25, 0.5, 0.25], "valid")
-    smooth = smooth / max(float(smooth.max()), 1e-6)
-    even = first + pitch * np.arange(1, count)
-    places = np.clip(even.round()[:, None] + np.arange(-reach, reach + 1), first, last - 1)
-    return _best_cuts(places, smooth, float(first), float(last), pitch, stiffness)
-
-
-def _best_cuts(
-    places: Numbers, profile: Numbers, first: float, last: float, pitch: float, stiffness: float
-) -> NDArray[np.float32]:
-    """The cheapest way through the cuts' possible places."""
-    before, cost, ways = np.array([first]), np.zeros(1), []
-    for spots in [*places, np.array([last])]:
-        stretch = (spots[None, :] - before[:, None]) / max(pitch, 1e-6) - 1
-        total = cost[:, None] + stiffness * stretch**2
-        ways.append(total.argmin(axis=0))
-        cost = total.min(axis=0) + profile[np.minimum(spots.astype(np.int64), len(profile) - 1)]
-        before = spots
-    cuts, at = [last], 0
-    for k in range(len(places) - 1, -1, -1):
-        at = int(ways[k + 1][at])
-        cuts.append(float(places[k][at]))
-    return np.array([first, *reversed(cuts)], np.float32)
 
 
 @dataclass(frozen=True)

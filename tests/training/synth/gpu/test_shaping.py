@@ -20,7 +20,17 @@ from tongguocr.training.synth.degradation import NO_DEGRADATION
 from tongguocr.training.synth.fonts import load_fonts
 from tongguocr.training.synth.gpu import GlyphAtlas, paint, render_batch
 from tongguocr.training.synth.gpu.pack import Batch, pack
-from tongguocr.training.synth.gpu.shaping import KNOTS, PLACED, Form, Forms, form_cells, shape_glyphs
+from tongguocr.training.synth.gpu.shaping import (
+    BEND,
+    KNOTS,
+    NIB,
+    PLACED,
+    THICKER,
+    THINNER,
+    Form,
+    form_cells,
+    shape_glyphs,
+)
 
 CHARS = "一丨田口十乚"
 EM = 40.0
@@ -117,14 +127,13 @@ def test_a_block_has_a_style_from_which_glyphs_stray(atlas: Atlas) -> None:
     (shaped, _) = shape_glyphs((batch.glyphs, batch.white), 40, 1.0, 1)
     numbers = shaped.values[:, PLACED:]
     matrix, weight, nib = numbers[:, :4], numbers[:, 4:6], numbers[:, 6]
-    limits = Forms()
     for block in range(40):
         own = shaped.block == block
         assert (weight[own] == weight[own][0]).all() and (nib[own] == nib[own][0]).all()
         assert 0 < matrix[own].std(0).max() < 0.12
-    assert weight.max() <= limits.thicker and weight.min() >= -limits.thinner - 0.35 * limits.nib
+    assert weight.max() <= THICKER and weight.min() >= -THINNER - 0.35 * NIB
     assert weight.max() > 0.03 and (weight[:, 0] - weight[:, 1]).abs().max() > 0.02
-    assert numbers[:, 7:].abs().max() <= limits.bend
+    assert numbers[:, 7:].abs().max() <= BEND
     assert 0.05 < (nib != 0).float().mean() < 0.5
 
 

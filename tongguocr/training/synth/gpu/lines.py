@@ -20,30 +20,22 @@ from tongguocr.training.synth.real_ink import Lines
 
 WHOLE, PIECE, WAVES = 5, 7, 9
 """Numbers of a line's place, of a piece's, and of its sway behind them."""
+SWAY = (0.05, 0.07, 0.05)
+"""How far ink may sway, in widths of its line: to the sides, changing along the line; up and down, changing
+across it; and along it, so that some of a character is taller and some less."""
+SWAY_OFTEN = (0.35, 1.1)
+"""Waves in one width of the line: fewest and most."""
 _SALT = 0x51A7
 """Sway, forms and degradation start from one seed, and must not draw the same numbers."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sway:
-    """How far ink may sway, in widths of its line, and how often in one."""
-
-    aside: float = 0.05
-    """To the sides, changing along the line ..."""
-    up: float = 0.07
-    """... up and down, changing across it ..."""
-    along: float = 0.05
-    """... and along it: some of a character is taller, some less."""
-    often: tuple[float, float] = (0.35, 1.1)
-
-
-def sway_lines(group: Group, strength: float, seed: int, limits: Sway = Sway()) -> Group:
+def sway_lines(group: Group, strength: float, seed: int) -> Group:
     """Give every line or piece of the group three waves; the same seed gives the same ones."""
     values = group.values
     generator = torch.Generator(values.device).manual_seed(seed ^ _SALT)
     drawn = torch.rand(3, len(values), 3, generator=generator, device=values.device)
-    most = values.new_tensor([limits.aside, limits.up, limits.along]) * strength
-    low, high = limits.often
+    most = values.new_tensor(SWAY) * strength
+    low, high = SWAY_OFTEN
     waves = torch.cat([drawn[0] * most, low + drawn[1] * (high - low), drawn[2]], 1)
     if values.shape[1] == WHOLE:
         # A whole line shows all of its rows; it is told so when it is painted.

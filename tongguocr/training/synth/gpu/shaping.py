@@ -26,31 +26,24 @@ WIDEST_GAP = 4
 """Gaps and hairlines of so many bits of an atlas cell, or fewer, outlast a change of weight."""
 HELD = 0.8
 """How much of them does, at the greatest change."""
+# How far forms may go, in em unless it says otherwise. A block draws its own share of each.
+BEND = 0.07
+TURN = 3.0
+"""Degrees."""
+SHEAR = 0.07
+STRETCH = 0.1
+"""Wider or narrower, higher or lower, as a share."""
+SLANT = 0.06
+"""Shear of a whole block: leaning stems, and lying strokes that rise or fall."""
+ASPECT = 0.08
+"""Width over height of a whole block's glyphs, as a share."""
+THINNER, THICKER = 0.015, 0.045
+"""What a stroke loses or gains across."""
+CUT = 0.25
+"""Share of blocks whose strokes are cut askew, by the oblique edge of a knife of up to `NIB`."""
+NIB = 0.05
 _SALT = 0x0F0F
 """Forms and degradation start from one seed, and must not draw the same numbers."""
-
-
-@dataclass(frozen=True, slots=True)
-class Forms:
-    """How far forms may go, in em unless it says otherwise. A block draws its own share of each."""
-
-    bend: float = 0.07
-    turn: float = 3.0
-    """Degrees."""
-    shear: float = 0.07
-    stretch: float = 0.1
-    """Wider or narrower, higher or lower, as a share."""
-    slant: float = 0.06
-    """Shear of a whole block: leaning stems, and lying strokes that rise or fall."""
-    aspect: float = 0.08
-    """Width over height of a whole block's glyphs, as a share."""
-    thinner: float = 0.015
-    thicker: float = 0.045
-    """What a stroke loses or gains across."""
-    cut: float = 0.25
-    """Share of blocks whose strokes are cut askew ..."""
-    nib: float = 0.05
-    """... by the edge of a knife so long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,38 +64,38 @@ class Form:
 
 def shape_glyphs(groups: Sequence[Group], blocks: int, strength: float, seed: int) -> list[Group]:
     """Give every glyph of these groups a form; the same seed gives the same forms."""
-    limits, device = Forms(), groups[0].values.device
+    device = groups[0].values.device
     generator = torch.Generator(device).manual_seed(seed ^ _SALT)
 
     def draw(*shape: int) -> Tensor:
         return torch.rand(shape, generator=generator, device=device) * 2 - 1
 
-    style = _styles(draw(blocks, 2 * KNOTS**2), draw(blocks, 8), limits) * strength
+    style = _styles(draw(blocks, 2 * KNOTS**2), draw(blocks, 8)) * strength
     return [
-        replace(group, values=torch.cat([group.values, _drawn(style[group.block], draw, limits)], 1))
+        replace(group, values=torch.cat([group.values, _drawn(style[group.block], draw)], 1))
         for group in groups
     ]
 
 
-def _styles(bend: Tensor, numbers: Tensor, limits: Forms) -> Tensor:
+def _styles(bend: Tensor, numbers: Tensor) -> Tensor:
     """blocks x ...: slant and rise, aspect, two weights, nib, how lively, how bent, and the common bend."""
     slant, rise, aspect, upright, lying, nib, lively, bent = numbers.unbind(1)
-    lively, bent = (lively + 1) / 2, (bent + 1) / 2 * limits.bend
+    lively, bent = (lively + 1) / 2, (bent + 1) / 2 * BEND
     # The share that is cut askew is the outermost part of the nib's range.
-    length = ((nib.abs() - 1 + limits.cut) / limits.cut).clamp(min=0).sqrt() * limits.nib
-    middle, reach = (limits.thicker - limits.thinner) / 2, (limits.thicker + limits.thinner) / 2
+    length = ((nib.abs() - 1 + CUT) / CUT).clamp(min=0).sqrt() * NIB
+    middle, reach = (THICKER - THINNER) / 2, (THICKER + THINNER) / 2
     # An oblique edge thickens all strokes but its own, so less is left for the weight.
     weights = [middle + reach * w - 0.35 * length for w in (upright, lying)]
-    plain = (slant * limits.slant, rise * limits.slant, aspect * limits.aspect, *weights, length * nib.sign())
+    plain = (slant * SLANT, rise * SLANT, aspect * ASPECT, *weights, length * nib.sign())
     return torch.cat([torch.stack([*plain, lively, bent], 1), bend * (bent / 2)[:, None]], 1)
 
 
-def _drawn(style: Tensor, draw: Callable[..., Tensor], limits: Forms) -> Tensor:
+def _drawn(style: Tensor, draw: Callable[..., Tensor]) -> Tensor:
     """n x ...: each glyph's matrix, weights, nib and bend."""
     slant, rise, aspect, upright, lying, nib, lively, bent = style[:, :8].unbind(1)
     turn, shear, wide, high = (draw(len(style), 4) * lively[:, None]).unbind(1)
-    turn, shear = turn * radians(limits.turn), slant + shear * limits.shear
-    wide, high = (torch.exp(limits.stretch * k + side * aspect / 2) for k, side in ((wide, 1), (high, -1)))
+    turn, shear = turn * radians(TURN), slant + shear * SHEAR
+    wide, high = (torch.exp(STRETCH * k + side * aspect / 2) for k, side in ((wide, 1), (high, -1)))
     cos, sin = torch.cos(turn), torch.sin(turn)
     upper = (cos * wide - sin * rise * wide, cos * shear * high - sin * high)
     lower = (sin * wide + cos * rise * wide, sin * shear * high + cos * high)

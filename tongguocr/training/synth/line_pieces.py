@@ -1,7 +1,8 @@
-"""Patchwork: pieces of real lines in an order that no book has, so that ink is read and not remembered.
+"""Pieces of real lines, to be set in an order that no book has, so that ink is read and not remembered.
 
-In: line images with their cuts. Out: where each line may be cut without wounding a character, pieces of a few
-characters of lines of about one width, to be set below each other, and lines without what cannot be read.
+In: line images with their cuts. Out: pieces of a few characters of lines of about one width, cut where there
+is hardly any ink, to be set below each other (real_blocks.py; stage files call it `patchwork`); and lines
+without the characters that a vocabulary lacks.
 """
 
 from __future__ import annotations
@@ -14,17 +15,18 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tongguocr.training.synth.real_ink import LineImage, Lines, characters, gather, ink_at
+from tongguocr.training.synth.line_cuts import ink_at
+from tongguocr.training.synth.real_ink import LineImage, Lines, characters, gather
 
 Numbers: TypeAlias = NDArray[np.int64]
 
 CLEAN = 0.03
 """Ink that a cut may cross, as a share of the line's width."""
 MOST = 4
-"""Characters of a piece."""
+"""Characters of a piece at most."""
 TRIES = 8
 """Lines looked at for one that can be cut where it is wanted."""
-ALIKE = 0.12
+AS_WIDE = 0.12
 """Lines whose widths differ by less than this share may stand in for each other."""
 EDGE = 0.06
 """Paper before a line's first character and behind its last, in characters, where the image has it."""
@@ -35,6 +37,7 @@ class Piece:
     """The characters `first:stop` of a line, and the rows of its image that show them."""
 
     number: int
+    """Which line of `Lines`."""
     first: int
     stop: int
     top: float
@@ -42,27 +45,28 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Scissors:
+class PieceSampler:
     """Lines, and where they may be cut."""
 
     lines: Lines
-    joints: tuple[Numbers, ...]
+    clean_cuts: tuple[Numbers, ...]
     """For each line, which of its cuts cross hardly any ink; its two ends are always among them."""
 
     @staticmethod
-    def sharpen(lines: Lines) -> Scissors:
-        return Scissors(lines, tuple(_joints(lines, k) for k in range(len(lines))))
+    def of(lines: Lines) -> PieceSampler:
+        """A sampler over all of these lines."""
+        return PieceSampler(lines, tuple(_clean_cuts(lines, k) for k in range(len(lines))))
 
-    def snip(self, among: Numbers, longest: int, rng: np.random.Generator) -> Piece:
-        """A piece of at most `longest` characters of one of the lines `among`, if one can be cut so."""
+    def sample(self, among: Numbers, longest: int, rng: np.random.Generator) -> Piece:
+        """A random piece of at most `longest` characters of the lines `among`, if one can be cut so."""
         for _ in range(TRIES):
             number = int(among[rng.integers(len(among))])
-            joints = self.joints[number]
-            begin, most = int(rng.integers(len(joints) - 1)), int(rng.integers(1, min(longest, MOST) + 1))
+            cuts = self.clean_cuts[number]
+            begin, most = int(rng.integers(len(cuts) - 1)), int(rng.integers(1, min(longest, MOST) + 1))
             last = begin + 1
-            while last + 1 < len(joints) and joints[last + 1] - joints[begin] <= most:
+            while last + 1 < len(cuts) and cuts[last + 1] - cuts[begin] <= most:
                 last += 1
-            piece = self._piece(number, int(joints[begin]), int(joints[last]))
+            piece = self._piece(number, int(cuts[begin]), int(cuts[last]))
             if piece.stop - piece.first <= longest and piece.bottom - piece.top > 1:
                 break
         return piece
@@ -76,15 +80,15 @@ class Scissors:
 
 
 def known_runs(line: LineImage, known: Callable[[str], bool]) -> list[LineImage]:
-    """The line, or what is left when characters that are not known are cut out of it where ink allows."""
+    """The line, or what is left of it when characters that are not known are cut out, where ink allows it."""
     chars = characters(line.text)
     if all(map(known, chars)):
         return [line]
-    joints = _joints(gather([line]), 0).tolist()
+    clean = _clean_cuts(gather([line]), 0).tolist()
     runs = []
     for is_known, group in groupby(range(len(chars)), lambda k: known(chars[k])):
         places = list(group)
-        ends = [k for k in joints if places[0] <= k <= places[-1] + 1]
+        ends = [k for k in clean if places[0] <= k <= places[-1] + 1]
         if is_known and len(ends) > 1:
             runs.append(_cut_out(line, chars, ends[0], ends[-1]))
     return runs
@@ -97,7 +101,8 @@ def _cut_out(line: LineImage, chars: tuple[str, ...], first: int, stop: int) -> 
     )
 
 
-def _joints(lines: Lines, number: int) -> Numbers:
+def _clean_cuts(lines: Lines, number: int) -> Numbers:
+    """Which cuts of a line cross hardly any ink."""
     width, height = lines.sizes[number].tolist()
     start, cuts = int(lines.starts[number]), lines.cuts[number]
     ink = lines.ink[start : start + width * height].reshape(height, width)
@@ -109,11 +114,12 @@ def _joints(lines: Lines, number: int) -> Numbers:
 
 
 def sort_by_width(lines: Lines, numbers: Numbers) -> Numbers:
+    """The numbers of these lines, narrow ones first."""
     return numbers[np.argsort(lines.sizes[numbers, 0], kind="stable")]
 
 
-def alike(lines: Lines, by_width: Numbers, number: int) -> Numbers:
-    """Those lines of `by_width`, sorted, that are about as wide as this one."""
+def as_wide(lines: Lines, by_width: Numbers, number: int) -> Numbers:
+    """Those of the lines `by_width`, which are sorted so, that are about as wide as line `number`."""
     wide, width = lines.sizes[by_width, 0], float(lines.sizes[number, 0])
-    low, high = np.searchsorted(wide, (width * (1 - ALIKE), width * (1 + ALIKE)), side="left")
+    low, high = np.searchsorted(wide, (width * (1 - AS_WIDE), width * (1 + AS_WIDE)), side="left")
     return by_width[low : max(int(high), int(low) + 1)]

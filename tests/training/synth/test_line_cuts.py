@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from PIL import Image, ImageDraw
 
 from tongguocr.page import Pixels
-from tongguocr.training.synth.circles import CIRCLE, find_circles
+from tongguocr.training.synth.line_cuts import CIRCLE, find_circles
 from tongguocr.training.synth.real_ink import make_line
 
 WIDE, PITCH = 24, 21

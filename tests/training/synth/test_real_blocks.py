@@ -14,9 +14,16 @@ from line_images import TEXT, draw_line
 from tongguocr.training.synth.composition import to_page
 from tongguocr.training.synth.degradation import Degradation
 from tongguocr.training.synth.gpu import paint, render_batch
-from tongguocr.training.synth.gpu.lines import LineStore, Sway, sway_lines
-from tongguocr.training.synth.patchwork import MOST, Scissors, known_runs
-from tongguocr.training.synth.real_blocks import JITTER, LineBlock, Setting, Shelf, for_real_ink, pack_lines
+from tongguocr.training.synth.gpu.lines import LineStore, sway_lines
+from tongguocr.training.synth.line_pieces import MOST, PieceSampler, known_runs
+from tongguocr.training.synth.real_blocks import (
+    JITTER,
+    LineBlock,
+    LineBlockComposer,
+    LineBlockSettings,
+    for_real_ink,
+    pack_lines,
+)
 from tongguocr.training.synth.real_ink import (
     LineImage,
     Lines,
@@ -73,9 +80,9 @@ def pieces_of(block: LineBlock, lines: Lines) -> list[str]:
 @given(st.integers(0, 10_000))
 def test_patchwork_lines_say_what_their_pieces_show(seed: int) -> None:
     lines = told_apart(narrow=6)
-    setting = Setting(height=256, width=256, scale=(0.8, 1.2), patchwork=1.0, ruled=0.0)
-    shelf = Shelf(lines, setting)
-    block = shelf.compose(np.random.default_rng(seed))
+    settings = LineBlockSettings(height=256, width=256, scale=(0.8, 1.2), patchwork=1.0, ruled=0.0)
+    composer = LineBlockComposer(lines, settings)
+    block = composer.compose(np.random.default_rng(seed))
     page, pieces = to_page(block.composition), pieces_of(block, lines)
     assert block.placed.shape[1] == 7 and page.text.replace("\n", "") == "".join(pieces)
     assert all(1 <= len(piece) <= MOST for piece in pieces)
@@ -95,8 +102,10 @@ def test_patchwork_lines_say_what_their_pieces_show(seed: int) -> None:
 
 def test_pieces_are_painted_where_their_labels_are() -> None:
     lines = told_apart()
-    shelf = Shelf(lines, Setting(height=256, width=256, scale=(1.0, 1.2), ruled=0.0, patchwork=0.6))
-    blocks = [shelf.compose(np.random.default_rng(k)) for k in range(3)]
+    composer = LineBlockComposer(
+        lines, LineBlockSettings(height=256, width=256, scale=(1.0, 1.2), ruled=0.0, patchwork=0.6)
+    )
+    blocks = [composer.compose(np.random.default_rng(k)) for k in range(3)]
     batch = pack_lines(blocks)
     ink = paint(batch, None, LineStore.load(lines, "cpu")).all_black.numpy()
     covered = np.zeros_like(ink, dtype=bool)
@@ -108,11 +117,13 @@ def test_pieces_are_painted_where_their_labels_are() -> None:
 
 def test_a_pasted_piece_is_those_rows_of_the_line() -> None:
     line = make_line("B__p_1.png", TEXT[:5], draw_line(5))
-    shelf = Shelf(gather([line]), Setting(height=128, width=128, scale=(1.0, 1.0), ruled=0.0, patchwork=1.0))
-    block = shelf.compose(np.random.default_rng(1))
+    composer = LineBlockComposer(
+        gather([line]), LineBlockSettings(height=128, width=128, scale=(1.0, 1.0), ruled=0.0, patchwork=1.0)
+    )
+    block = composer.compose(np.random.default_rng(1))
     placed = np.array([[0, 30, 10, 54, 58, 24, 72]], np.float32)
     batch = pack_lines([LineBlock(block.composition, placed)])
-    ink = paint(batch, None, LineStore.load(shelf.lines, "cpu")).black[0].numpy()
+    ink = paint(batch, None, LineStore.load(composer.lines, "cpu")).black[0].numpy()
     assert np.abs(ink[10:58, 30:54] - line.ink[24:72] / 255).max() < 0.01
     assert ink[:10].max() == 0 and ink[58:].max() == 0, "nothing of the rows around"
 
@@ -123,11 +134,11 @@ def test_scissors_cut_between_characters_only() -> None:
         ink[top : top + 20, 3:-3] = 255
     ink[60:90, 8:12] = 255
     joined = LineImage("B__p_1.png", TEXT[:5], ink, np.array([0, 24, 48, 72, 96, 120], np.float32))
-    scissors = Scissors.sharpen(gather([joined]))
-    assert scissors.joints[0].tolist() == [0, 1, 2, 4, 5], "the third and fourth are joined by ink"
+    sampler = PieceSampler.of(gather([joined]))
+    assert sampler.clean_cuts[0].tolist() == [0, 1, 2, 4, 5], "the third and fourth are joined by ink"
     rng, seen = np.random.default_rng(1), set()
     for _ in range(200):
-        piece = scissors.snip(np.array([0]), 2, rng)
+        piece = sampler.sample(np.array([0]), 2, rng)
         seen.add((piece.first, piece.stop))
         assert piece.top == (piece.first * 24) and piece.bottom == (piece.stop * 24)
     assert seen == {(0, 1), (0, 2), (1, 2), (2, 4), (4, 5)}
@@ -140,8 +151,8 @@ def test_scissors_cut_between_characters_only() -> None:
 def test_tight_blocks_fill_their_canvas(canvas: tuple[int, int], seed: int) -> None:
     height, width = canvas
     lines = told_apart(narrow=4)
-    shelf = Shelf(lines, Setting(tight=1.0)).resized(height, width, 1.0)
-    block = shelf.compose(np.random.default_rng(seed))
+    composer = LineBlockComposer(lines, LineBlockSettings(tight=1.0)).resized(height, width, 1.0)
+    block = composer.compose(np.random.default_rng(seed))
     boxes = block.composition.boxes
     assert len(block.composition.lines) <= 2 * max(width // 36, 1) and len(boxes)
     character = 24 * min(1.9, width / 24)
@@ -153,14 +164,16 @@ def test_tight_blocks_fill_their_canvas(canvas: tuple[int, int], seed: int) -> N
 
 
 def test_a_canvas_lower_than_a_character_gets_one_all_the_same() -> None:
-    shelf = Shelf(told_apart(), Setting(height=16, width=64, tight=1.0))
-    block = shelf.compose(np.random.default_rng(3))
+    composer = LineBlockComposer(told_apart(), LineBlockSettings(height=16, width=64, tight=1.0))
+    block = composer.compose(np.random.default_rng(3))
     assert len(block.composition) and block.placed[:, 4].max() <= 17
 
 
 def test_without_patchwork_rows_are_whole_lines() -> None:
     plain, asked = (
-        Shelf(told_apart(), Setting(height=200, width=200, patchwork=p)).compose(np.random.default_rng(2))
+        LineBlockComposer(told_apart(), LineBlockSettings(height=200, width=200, patchwork=p)).compose(
+            np.random.default_rng(2)
+        )
         for p in (0.0, 0.6)
     )
     assert plain.placed.shape[1] == 5 and asked.placed.shape[1] == 7
@@ -171,8 +184,11 @@ def test_real_ink_may_thicken_a_little_if_asked() -> None:
     heavy, dry = Degradation(spread=0.026), Degradation(spread=-0.01)
     assert for_real_ink(heavy).spread == 0 and for_real_ink(dry).spread == for_real_ink(dry, 0.01).spread < 0
     assert for_real_ink(heavy, 0.01).spread == 0.01
-    shelf = Shelf(told_apart(), Setting(height=128, width=128, ruled=0.0))
-    batch, store = pack_lines([shelf.compose(np.random.default_rng(1))]), LineStore.load(shelf.lines, "cpu")
+    composer = LineBlockComposer(told_apart(), LineBlockSettings(height=128, width=128, ruled=0.0))
+    batch, store = (
+        pack_lines([composer.compose(np.random.default_rng(1))]),
+        LineStore.load(composer.lines, "cpu"),
+    )
     thin, thick = (
         render_batch(batch, None, [for_real_ink(heavy, t)], 1, store).images.float().mean() for t in (0, 0.03)
     )
@@ -182,8 +198,10 @@ def test_real_ink_may_thicken_a_little_if_asked() -> None:
 @pytest.mark.parametrize("patchwork", [0.0, 1.0])
 def test_swayed_lines_are_other_pictures_of_the_same_text(patchwork: float) -> None:
     lines = told_apart()
-    shelf = Shelf(lines, Setting(height=256, width=256, patchwork=patchwork, ruled=0.0))
-    block = shelf.compose(np.random.default_rng(2))
+    composer = LineBlockComposer(
+        lines, LineBlockSettings(height=256, width=256, patchwork=patchwork, ruled=0.0)
+    )
+    block = composer.compose(np.random.default_rng(2))
     batch, store = pack_lines([block]), LineStore.load(lines, "cpu")
     plain, one, again, other = (
         paint(batch, None, store, shaping=strength, seed=seed).black[0]
@@ -208,9 +226,11 @@ def centre_of(ink: np.ndarray) -> np.ndarray:
 
 def test_no_sway_is_no_change() -> None:
     lines = told_apart()
-    block = Shelf(lines, Setting(height=256, width=256)).compose(np.random.default_rng(2))
+    block = LineBlockComposer(lines, LineBlockSettings(height=256, width=256)).compose(
+        np.random.default_rng(2)
+    )
     batch, store = pack_lines([block]), LineStore.load(lines, "cpu")
-    still = sway_lines(batch.lines, 1.0, 5, Sway(0.0, 0.0, 0.0))
+    still = sway_lines(batch.lines, 0.0, 5)
     canvases = torch.zeros(2, 1, 256, 256)
     store.paint(canvases[0], batch.lines)
     store.paint(canvases[1], still)
