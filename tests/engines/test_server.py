@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import socket
+import threading
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -187,6 +190,25 @@ def test_a_server_that_is_down_is_named() -> None:
         InputError, match=rf"^{url}/v1/chat/completions: the server cannot be reached \(.+\)\.$"
     ):
         engine.read(inputs_of(make_page(1)))
+
+
+def test_a_server_that_drips_is_left_in_time() -> None:
+    def drip(listening: socket.socket) -> None:
+        taken, _ = listening.accept()
+        with taken, suppress(OSError):
+            taken.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
+            while True:
+                taken.sendall(b" ")
+                time.sleep(0.02)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=drip, args=(listening,))
+        thread.start()
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        with pytest.raises(InputError, match=r"did not answer within 0\.5 seconds"):
+            ServerEngine(Chat(url, "m", timeout=0.5)).read(inputs_of(make_page(1)))
+        thread.join(20)
+        assert not thread.is_alive(), "the connection was closed"
 
 
 NONSENSE = [

@@ -11,14 +11,15 @@ from __future__ import annotations
 
 import os
 import time
+import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from http.client import HTTPException
 from itertools import accumulate
-from urllib import request
-from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
+
+import httpx
 
 from tongguocr.engines.align_by_length import spread_lines
 from tongguocr.engines.base import BlockInput, BlockReading, Engine, LineReading, Stop
@@ -45,7 +46,9 @@ BUSY = frozenset({408, 425, 429, 500, 502, 503, 504})
 LONGEST_PAUSE = 30.0
 """Seconds; if the server itself asks for more patience than this, it gets no more."""
 MOST_BYTES = 20_000_000
-CHUNK = 1 << 16
+"""Of an answer; of a refusal, whose reason is wanted ..."""
+LONGEST_REFUSAL = 10_000
+"""... no more than this."""
 TOKENS_PER_CHARACTER = 2.0
 """Tokens for each character that the lines can hold: that number is generous already."""
 MORE_TOKENS = 16
@@ -79,6 +82,7 @@ class ChatClient:
     tells_confidence: bool = True
     """Until the server refuses to."""
     sleep: Callable[[float], None] = time.sleep
+    http: httpx.Client = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         plain = self.chat.url.isascii() and self.chat.url.isprintable() and " " not in self.chat.url
@@ -87,6 +91,8 @@ class ChatClient:
         if not self.chat.model:
             raise InputError(f"{self.chat.url}: the name of the model that is to be asked is missing.")
         self.endpoint = find_endpoint(self.chat.url)
+        self.http = _open_http(self.endpoint, self.chat.timeout)
+        weakref.finalize(self, self.http.close)
 
     def ask(self, pixels: Pixels, max_tokens: int) -> Answer:
         """What the model writes about a picture; after a few attempts at most."""
@@ -107,54 +113,60 @@ class ChatClient:
             pause *= 2
         raise AssertionError("the last attempt returns or raises")
 
-    def _ask_once(self, picture: str, max_tokens: int, asked: bool) -> Answer:
+    def _ask_once(self, picture: str, max_tokens: int, with_logprobs: bool) -> Answer:
+        question = make_question(self.chat.model, self.chat.prompt, picture, max_tokens, with_logprobs)
         try:
-            question = make_question(self.chat.model, self.chat.prompt, picture, max_tokens, asked)
             return parse_answer(self._post(question))
-        except HTTPError as error:
-            said = _complaint(error)
-            if error.code in (400, 422) and asked:
-                answer = self._ask_once(picture, max_tokens, asked=False)
+        except _RefusedError as refused:
+            if refused.status in (400, 422) and with_logprobs:
+                answer = self._ask_once(picture, max_tokens, with_logprobs=False)
                 self.tells_confidence = False
                 return answer
-            raise self._refusal(error, said) from None
-        except TimeoutError:
+            raise self._sentence(refused) from None
+        except httpx.ReadTimeout:
             raise InputError(
                 f"{self.endpoint}: the server did not answer within {self.chat.timeout:g} seconds."
             ) from None
-        except URLError as error:
-            if isinstance(error.reason, TimeoutError):
-                raise InputError(f"{self.endpoint}: the server does not take the connection.") from None
-            raise _BusyError(f"the server cannot be reached ({_reason(error.reason)})") from None
-        except (OSError, HTTPException) as error:
+        except httpx.TimeoutException:
+            raise InputError(f"{self.endpoint}: the server does not take the connection.") from None
+        except httpx.ConnectError as error:
+            raise _BusyError(f"the server cannot be reached ({_reason(error)})") from None
+        except httpx.HTTPError as error:
             raise _BusyError(f"the connection broke off ({_reason(error)})") from None
 
     def _post(self, body: bytes) -> bytes:
         """The answer's bytes, within the limits: a server may drip for hours."""
-        headers = {"Content-Type": "application/json", "User-Agent": f"tongguocr/{__version__}"}
-        if key := os.environ.get(KEY_VARIABLE, "").strip():
-            if not (key.isascii() and key.isprintable()):
-                raise InputError(f"{KEY_VARIABLE}: the key in this variable is not one line of ASCII.")
-            headers["Authorization"] = f"Bearer {key}"
+        # Answers come as they are: packed ones might unfold to anything.
+        headers = {"Content-Type": "application/json", "Accept-Encoding": "identity", **_authorization()}
         end, data = time.monotonic() + self.chat.timeout, bytearray()
-        asked = request.Request(self.endpoint, body, headers, method="POST")
-        with _opener(self.endpoint).open(asked, timeout=self.chat.timeout) as answer:
-            while chunk := answer.read1(CHUNK):
+        with self.http.stream("POST", self.endpoint, content=body, headers=headers) as answer:
+            if not answer.is_success:
+                raise _RefusedError(answer)
+            for chunk in answer.iter_raw():
                 data += chunk
                 if len(data) > MOST_BYTES:
                     raise NonsenseError(f"more than {MOST_BYTES} bytes")
                 if time.monotonic() > end:
-                    raise TimeoutError
+                    raise httpx.ReadTimeout("the answer takes too long")
         return bytes(data)
 
-    def _refusal(self, error: HTTPError, said: str) -> Exception:
-        what = f"the server answered {error.code}" + (f" ({said})" if said else "")
-        if error.code in BUSY:
-            patience = str(error.headers.get("Retry-After", "")) if error.headers else ""
-            return _BusyError(what, float(patience) if patience.isdecimal() else 0.0)
-        if error.code in (401, 403):
+    def _sentence(self, refused: _RefusedError) -> Exception:
+        """What a refusal means: to be tried again, or the end."""
+        what = f"the server answered {refused.status}" + (f" ({refused.said})" if refused.said else "")
+        if refused.status in BUSY:
+            return _BusyError(what, float(refused.patience) if refused.patience.isdecimal() else 0.0)
+        if refused.status in (401, 403):
             what += f"; its key belongs in the environment variable {KEY_VARIABLE}"
         return InputError(f"{self.endpoint}: {what}.")
+
+
+class _RefusedError(Exception):
+    """The server answered with a status that is no success."""
+
+    def __init__(self, answer: httpx.Response) -> None:
+        super().__init__(answer.status_code)
+        self.status, self.patience = answer.status_code, answer.headers.get("Retry-After", "")
+        self.said = parse_complaint(_first_bytes(answer))
 
 
 class _BusyError(Exception):
@@ -237,29 +249,34 @@ def _keep(lines: Sequence[list[Char]], count: int) -> list[list[Char]]:
     return [line[: max(count - start, 0)] for line, start in zip(lines, starts, strict=False)]
 
 
-def _opener(endpoint: str) -> request.OpenerDirector:
+def _open_http(endpoint: str, timeout: float) -> httpx.Client:
     """Without redirects, which would carry the key elsewhere, and without a proxy to this very machine."""
-    opener = request.OpenerDirector()
     host = urlsplit(endpoint).hostname or ""
     local = host in ("localhost", "::1") or host.startswith("127.")
-    for handler in (
-        request.ProxyHandler({} if local else None),
-        request.HTTPHandler(),
-        request.HTTPSHandler(),
-        request.HTTPDefaultErrorHandler(),
-        request.HTTPErrorProcessor(),
-        request.UnknownHandler(),
-    ):
-        opener.add_handler(handler)
-    return opener
+    return httpx.Client(
+        headers={"User-Agent": f"tongguocr/{__version__}"},
+        timeout=timeout,
+        follow_redirects=False,
+        trust_env=not local,
+    )
 
 
-def _complaint(error: HTTPError) -> str:
-    try:
-        with error:
-            return parse_complaint(error.read(10_000))
-    except (OSError, HTTPException):
-        return ""
+def _authorization() -> dict[str, str]:
+    key = os.environ.get(KEY_VARIABLE, "").strip()
+    if not (key.isascii() and key.isprintable()):
+        raise InputError(f"{KEY_VARIABLE}: the key in this variable is not one line of ASCII.")
+    return {"Authorization": f"Bearer {key}"} if key else {}
+
+
+def _first_bytes(answer: httpx.Response) -> bytes:
+    """Enough of a refusal to know what it says."""
+    data = b""
+    with suppress(httpx.HTTPError):
+        for chunk in answer.iter_raw():
+            data += chunk
+            if len(data) >= LONGEST_REFUSAL:
+                break
+    return data[:LONGEST_REFUSAL]
 
 
 def _reason(error: object) -> str:
