@@ -71,7 +71,7 @@ def make_samples(pretrained: PretrainedModel) -> list[GlmSample]:
     for (high, wide), text in zip(SHAPES, TEXTS, strict=True):
         picture = dice.integers(0, 256, (high, wide, 3)).astype(np.uint8)
         answer = (*prompt.encode(text), prompt.end)
-        question = prompt.ids(image_tokens(high, wide, pretrained.processor))
+        question = prompt.ids(image_tokens(picture, pretrained.processor))
         samples.append(GlmSample(picture, text, answer, len(question) + len(answer)))
     return samples
 

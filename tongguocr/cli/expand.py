@@ -34,4 +34,4 @@ def run(args: argparse.Namespace) -> None:
     characters = read_added(args.added) if args.added else []
     pretrained, added = expand(load_pretrained(args.model), characters, not args.no_transitions, start)
     save_pretrained(pretrained, args.output)
-    print(f"{added.tell()}\n{args.output}")
+    print(f"{added.describe()}\n{args.output}")

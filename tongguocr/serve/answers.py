@@ -99,8 +99,7 @@ def reply_of_model(engine: HfEngine, block: BlockInput, most: int, rivals: int) 
     from tongguocr.engines.glm.processor import image_tokens
 
     picture = engine.image_settings.picture_of(block, engine.processor)
-    high, wide = picture.shape[:2]
-    asked = len(engine.prompt.ids(image_tokens(high, wide, engine.processor)))
+    asked = len(engine.prompt.ids(image_tokens(picture, engine.processor)))
     if is_blank(picture):
         return Reply(asked=asked)
     seen: list[int] = []

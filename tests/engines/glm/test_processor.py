@@ -36,7 +36,7 @@ def test_sizes_are_those_of_the_library(high: int, wide: int, side: int) -> None
 
     processor = ProcessorConfig().within(side)
     try:
-        wanted = smart_resize(2, high, wide, 2, 28, processor.least_pixels, processor.most_pixels)
+        wanted = smart_resize(2, high, wide, 2, 28, processor.min_pixels, processor.max_pixels)
     except ValueError:
         return  # too oblong: ours is filled up first
     assert fit_size(high, wide, processor) == wanted
@@ -48,7 +48,7 @@ def test_patches_are_those_of_the_library(shape: tuple[int, ...]) -> None:
 
     pixels = np.random.default_rng(0).integers(0, 256, shape).astype(np.uint8)
     processor = ProcessorConfig().within(256)
-    size = {"shortest_edge": processor.least_pixels, "longest_edge": processor.most_pixels}
+    size = {"shortest_edge": processor.min_pixels, "longest_edge": processor.max_pixels}
     theirs = Glm46VImageProcessorPil(size=size)(
         images=[pixels], return_tensors="np", input_data_format="channels_last"
     )
@@ -57,7 +57,7 @@ def test_patches_are_those_of_the_library(shape: tuple[int, ...]) -> None:
     np.testing.assert_allclose(mine, theirs["pixel_values"], atol=1e-6)
     _, rows, columns = theirs["image_grid_thw"][0]
     assert (scaled.shape[0] // 14, scaled.shape[1] // 14) == (rows, columns)
-    assert image_tokens(*scaled.shape[:2], processor) == rows * columns // 4
+    assert image_tokens(scaled, processor) == rows * columns // 4
 
 
 def test_grey_pictures_have_three_channels_alike() -> None:
@@ -106,7 +106,7 @@ def test_settings_of_a_folder(tmp_path: Path) -> None:
     for name, content in ((PROCESSOR, {"image_processor": held}), (PREPROCESSOR, held)):
         (tmp_path / name).write_text(json.dumps(content))
         processor = read_processor_config(tmp_path)
-        assert (processor.least_pixels, processor.most_pixels, processor.mean) == (100, 200, (0.0, 0.0, 0.0))
+        assert (processor.min_pixels, processor.max_pixels, processor.mean) == (100, 200, (0.0, 0.0, 0.0))
         (tmp_path / name).unlink()
     (tmp_path / PROCESSOR).write_text("{}")
     assert read_processor_config(tmp_path) == ProcessorConfig()

@@ -79,7 +79,8 @@ class AnswerWatch:
 
 
 def most_tokens(cap: int, lines: int) -> int:
-    """A character takes up to four tokens where it has none of its own; lines may be found in parts."""
+    """The longest answer about so many lines of at most `cap` characters: a character takes up to four tokens
+    where it has none of its own, and lines may be found in parts."""
     return 4 * (cap + lines + 2)
 
 
@@ -119,7 +120,7 @@ class HfEngine(Engine):
         return frozenset(ids[0] for ids in encoded if len(ids) == 1)
 
     def read(self, blocks: Sequence[BlockInput]) -> list[BlockReading]:
-        """The answers are in the order of the blocks; blank ones are not read at all."""
+        """What was read of each block, in their order; blank ones are not shown to the model."""
         pictures = [self.image_settings.picture_of(block, self.processor) for block in blocks]
         readings = [BlockReading(tuple(LineReading() for _ in block.lines)) for block in blocks]
         for numbers in self._batches(blocks, pictures):
@@ -129,8 +130,9 @@ class HfEngine(Engine):
 
     def _batches(self, blocks: Sequence[BlockInput], pictures: Sequence[Pixels]) -> Iterator[list[int]]:
         """Numbers of the blocks that go together: similar ones, as many as fit."""
-        side = self.processor.patch * 2
-        size = [picture.shape[0] * picture.shape[1] // side**2 for picture in pictures]
+        from tongguocr.engines.glm.processor import image_tokens
+
+        size = [image_tokens(picture, self.processor) for picture in pictures]
         seen = [k for k, b in enumerate(blocks) if b.lines and not is_blank(pictures[k])]
         order = sorted(seen, key=lambda k: (size[k], pictures[k].shape))
         return batch_up(order, size, self.settings.rows, self.settings.image_tokens)
@@ -138,12 +140,12 @@ class HfEngine(Engine):
     def _read_batch(
         self, numbers: list[int], blocks: Sequence[BlockInput], pictures: Sequence[Pixels]
     ) -> Iterator[tuple[int, BlockReading]]:
-        """Read these together; in two parts, if the device has no room for all."""
+        """Read the blocks of these numbers together; in two parts, if the device has no room for all."""
         import torch
 
         watches = [self._watch(blocks[k]) for k in numbers]
         try:
-            written = self.generate(
+            answers = self.generate(
                 [pictures[k] for k in numbers],
                 max(most_tokens(watch.cap, watch.lines) for watch in watches) + 1,
                 lambda row, token: watches[row].add(token),
@@ -159,8 +161,8 @@ class HfEngine(Engine):
             yield from self._read_batch(numbers[:half], blocks, pictures)
             yield from self._read_batch(numbers[half:], blocks, pictures)
             return
-        for k, text, watch in zip(numbers, written, watches, strict=True):
-            yield k, self._to_reading(blocks[k], text, watch)
+        for k, answer, watch in zip(numbers, answers, watches, strict=True):
+            yield k, self._to_reading(blocks[k], answer, watch)
 
     def _watch(self, block: BlockInput) -> AnswerWatch:
         limits = self.settings.limits
@@ -170,7 +172,7 @@ class HfEngine(Engine):
     def generate(
         self, pictures: Sequence[Pixels], longest: int, stop: Callable[[int, int], bool], alternatives: int
     ) -> list[Decoded]:
-        """What the model writes about pictures; `stop` is told each picture's tokens (glm/generate.py)."""
+        """What the model writes about pictures; `stop` is told each picture's tokens (`decoding.Stop`)."""
         import torch
 
         from tongguocr.engines.glm.decoding import generate
@@ -185,30 +187,30 @@ class HfEngine(Engine):
         patches, grids = patch_pictures(sent, self.processor), grids_of(pictures, self.processor)
         return generate(self.network, patches, grids, self.prompt, longest, checked, alternatives)
 
-    def _to_reading(self, block: BlockInput, text: Decoded, watch: AnswerWatch) -> BlockReading:
+    def _to_reading(self, block: BlockInput, answer: Decoded, watch: AnswerWatch) -> BlockReading:
         lines = [
             [
-                self._char(char, text)
+                self._char(char, answer)
                 for char in line.chars
                 if char.text == "\u3000" or not char.text.isspace()
             ]
-            for line in self.prompt.decode(text.tokens[: watch.kept()])
+            for line in self.prompt.decode(answer.tokens[: watch.kept()])
         ]
         return BlockReading(spread_lines(lines, block), (), watch.stop)
 
-    def _char(self, char: DecodedChar, text: Decoded) -> Char:
-        sure = float(np.prod([text.candidates[k][1][0] for k in char.positions]))
-        return Char(char.text, NOWHERE, round(sure, 4), self._others(char, text))
+    def _char(self, char: DecodedChar, answer: Decoded) -> Char:
+        probability = float(np.prod([answer.candidates[k][1][0] for k in char.positions]))
+        return Char(char.text, NOWHERE, round(probability, 4), self._alternatives(char, answer))
 
-    def _others(self, char: DecodedChar, text: Decoded) -> tuple[tuple[str, float], ...]:
+    def _alternatives(self, char: DecodedChar, answer: Decoded) -> tuple[tuple[str, float], ...]:
         """Other characters that the step might have been; none where several tokens spell the character."""
         if len(char.positions) != 1:
             return ()
-        ids, likely = text.candidates[char.positions[0]]
+        ids, probabilities = answer.candidates[char.positions[0]]
         if (self.prompt.spelling(ids[0]) or b"") != char.text.encode():
             return ()
         alternatives = []
-        for token, probability in zip(ids[1:], likely[1:], strict=True):
+        for token, probability in zip(ids[1:], probabilities[1:], strict=True):
             spelled = (self.prompt.spelling(token) or b"").decode(errors="ignore")
             single = len(spelled) == 1 and spelled.isprintable() and not spelled.isspace()
             if single and token not in self.prompt.transitions and probability >= LEAST_PROBABILITY:

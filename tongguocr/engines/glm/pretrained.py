@@ -1,4 +1,4 @@
-"""GLM-OCR's folder -> model, tokenizer and picture settings, and back into a folder without loss.
+"""GLM-OCR's folder -> model, tokenizer and processor settings, and back into a folder without loss.
 
 A folder is read as it lies there; a name such as zai-org/GLM-OCR, which is no folder, is asked of the hub's
 cache and then of the hub. Nothing else ever touches the network. A saved folder has everything that serving
@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,7 @@ from tongguocr.files import make_folder, write_bytes
 from tongguocr.tokens.base_tokenizer import open_tokenizer
 
 if TYPE_CHECKING:
-    from tokenizers import Tokenizer
+    pass
 
 WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
 TOKENIZER, TOKENIZER_CONFIG, TEMPLATE = "tokenizer.json", "tokenizer_config.json", "chat_template.jinja"
@@ -138,10 +138,6 @@ def _check_match(model: Any, prompt: Prompt, folder: Path) -> None:
         )
 
 
-def with_tokenizer(pretrained: PretrainedModel, tokenizer: Tokenizer) -> PretrainedModel:
-    return replace(pretrained, prompt=make_prompt(tokenizer, "the tokenizer"))
-
-
 def save_pretrained(pretrained: PretrainedModel, out: Path, state: dict[str, Any] | None = None) -> None:
     """Everything into a folder, which takes the place of an older one when it is whole.
 
@@ -202,7 +198,7 @@ def _own_files(processor: ProcessorConfig) -> dict[str, str]:
         "patch_size": processor.patch,
         "merge_size": MERGE,
         "temporal_patch_size": TEMPORAL,
-        "size": {"shortest_edge": processor.least_pixels, "longest_edge": processor.most_pixels},
+        "size": {"shortest_edge": processor.min_pixels, "longest_edge": processor.max_pixels},
         "image_mean": processor.mean,
         "image_std": processor.deviation,
     }

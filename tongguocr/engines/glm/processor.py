@@ -1,8 +1,9 @@
-"""Pictures as GLM-OCR takes them: pixels in, patches, their grid and positions out; no torchvision.
+"""Pictures as GLM-OCR takes them: pixels in, patches, their grid and positions out.
 
 A picture is scaled so that its sides are multiples of 28 and its area lies within bounds, cut into patches of
 14 x 14 in the order of the 2 x 2 that become one token, and standardised. Every token has three positions:
-time, height, width (all the same for text). Tests hold all of it against transformers' own processor.
+time, height, width (all the same for text). Tests hold all of it against transformers' own processor, which
+cuts patches on the host only; here that is done wherever the pixels are, on a GPU for example.
 """
 
 from __future__ import annotations
@@ -29,24 +30,24 @@ from tongguocr.page import Pixels
 PREPROCESSOR = "preprocessor_config.json"
 PROCESSOR = "processor_config.json"
 """Where newer programs write the same, as a part of it."""
-MOST_OBLONG = 200
-"""The processor refuses pictures that are longer than so many times their breadth."""
+MAX_ASPECT_RATIO = 200
+"""The library's processor refuses pictures that are longer than so many times their breadth."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessorConfig:
-    """How pictures are made ready; the published model's settings."""
+    """Settings of GLM-OCR's image processor; as they stand, those of the published model."""
 
     patch: int = 14
-    least_pixels: int = 112 * 112
-    most_pixels: int = 28 * 28 * 12_288
+    min_pixels: int = 112 * 112
+    max_pixels: int = 28 * 28 * 12_288
     """Both count a still picture twice, as two frames: 4.8 megapixels, 6,144 tokens."""
     mean: tuple[float, ...] = (0.48145466, 0.4578275, 0.40821073)
     deviation: tuple[float, ...] = (0.26862954, 0.26130258, 0.27577711)
 
     def within(self, side: int) -> ProcessorConfig:
         """The same, with pictures of at most side x side pixels (the paper's maximum resolution)."""
-        return replace(self, most_pixels=min(self.most_pixels, TEMPORAL * side * side))
+        return replace(self, max_pixels=min(self.max_pixels, TEMPORAL * side * side))
 
 
 def read_processor_config(folder: Path) -> ProcessorConfig:
@@ -64,8 +65,8 @@ def read_processor_config(folder: Path) -> ProcessorConfig:
             raise ValueError("merge or temporal size")
         return ProcessorConfig(
             int(held.get("patch_size", usual.patch)),
-            int(size.get("shortest_edge", usual.least_pixels)),
-            int(size.get("longest_edge", usual.most_pixels)),
+            int(size.get("shortest_edge", usual.min_pixels)),
+            int(size.get("longest_edge", usual.max_pixels)),
             tuple(map(float, held.get("image_mean", usual.mean))),
             tuple(map(float, held.get("image_std", usual.deviation))),
         )
@@ -81,33 +82,35 @@ def fit_size(high: int, wide: int, processor: ProcessorConfig) -> tuple[int, int
         high, wide = int(high * scale), int(wide * scale)
     sides = [max(round(side / unit), 1) * unit for side in (high, wide)]
     frames = TEMPORAL * high * wide
-    if TEMPORAL * math.prod(sides) > processor.most_pixels:
-        shrink = math.sqrt(frames / processor.most_pixels)
+    if TEMPORAL * math.prod(sides) > processor.max_pixels:
+        shrink = math.sqrt(frames / processor.max_pixels)
         sides = [max(math.floor(side / shrink / unit), 1) * unit for side in (high, wide)]
-    elif TEMPORAL * math.prod(sides) < processor.least_pixels:
-        grow = math.sqrt(processor.least_pixels / frames)
+    elif TEMPORAL * math.prod(sides) < processor.min_pixels:
+        grow = math.sqrt(processor.min_pixels / frames)
         sides = [math.ceil(side * grow / unit) * unit for side in (high, wide)]
     return sides[0], sides[1]
 
 
 def scale_picture(pixels: Pixels, processor: ProcessorConfig) -> Pixels:
-    """The picture in RGB at the size that the model sees; a very oblong one is filled up first."""
-    pixels = _fill_up(pixels if pixels.ndim == 3 else pixels[..., None])
+    """The picture in RGB at the size that the model sees; a very oblong one is padded first."""
+    pixels = _pad_oblong(pixels if pixels.ndim == 3 else pixels[..., None])
     high, wide = fit_size(pixels.shape[0], pixels.shape[1], processor)
     image = Image.fromarray(np.repeat(pixels, 3, 2) if pixels.shape[2] == 1 else pixels)
     return np.asarray(image.resize((wide, high), Image.Resampling.BICUBIC))
 
 
-def _fill_up(pixels: Pixels) -> Pixels:
+def _pad_oblong(pixels: Pixels) -> Pixels:
     """Repeat the last row or column until the picture is no more oblong than the model allows."""
     high, wide = pixels.shape[:2]
-    rows, columns = (max(-(-longer // MOST_OBLONG) - own, 0) for own, longer in ((high, wide), (wide, high)))
+    rows, columns = (
+        max(-(-longer // MAX_ASPECT_RATIO) - own, 0) for own, longer in ((high, wide), (wide, high))
+    )
     return np.pad(pixels, ((0, rows), (0, columns), (0, 0)), mode="edge") if rows or columns else pixels
 
 
-def image_tokens(high: int, wide: int, processor: ProcessorConfig) -> int:
-    """Tokens of a scaled picture."""
-    return high * wide // (processor.patch * MERGE) ** 2
+def image_tokens(picture: Pixels, processor: ProcessorConfig) -> int:
+    """Tokens of a scaled picture, height x width x 3."""
+    return picture.shape[0] * picture.shape[1] // (processor.patch * MERGE) ** 2
 
 
 def to_patches(images: Tensor, processor: ProcessorConfig) -> Tensor:
@@ -143,7 +146,7 @@ def patch_places(grids: Sequence[tuple[int, int]]) -> NDArray[np.int64]:
 
 @lru_cache(64)
 def _places_of(rows: int, columns: int) -> NDArray[np.int64]:
-    """... of one picture; batches have few sizes and many pictures."""
+    """Row and column of every patch of one picture; kept, since batches have few sizes and many pictures."""
     at = np.moveaxis(np.indices((rows, columns)), 0, -1)
     ordered = at.reshape(rows // MERGE, MERGE, columns // MERGE, MERGE, 2).swapaxes(1, 2)
     return ordered.reshape(-1, 2).astype(np.int64)

@@ -102,13 +102,13 @@ def _split(run: Sequence[tuple[int, int]]) -> list[tuple[DecodedChar, ...]]:
             lines.append([])
         elif lines[-1] and joins_previous(text):
             base = lines[-1].pop()
-            lines[-1].append(DecodedChar(base.text + text, _together(base.positions, positions)))
+            lines[-1].append(DecodedChar(base.text + text, _merge_positions(base.positions, positions)))
         else:
             lines[-1].append(DecodedChar(text, positions))
     return [tuple(line) for line in lines]
 
 
-def _together(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:
+def _merge_positions(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(dict.fromkeys((*first, *second)))
 
 

@@ -9,7 +9,7 @@ instead where each character was: at the mean of its former byte pieces; transit
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
@@ -17,8 +17,8 @@ import torch
 from torch import Tensor
 
 from tongguocr.characters import is_ideograph
-from tongguocr.engines.glm.pretrained import PretrainedModel, with_tokenizer
-from tongguocr.engines.glm.prompt import Prompt
+from tongguocr.engines.glm.pretrained import PretrainedModel
+from tongguocr.engines.glm.prompt import Prompt, make_prompt
 from tongguocr.errors import InputError
 from tongguocr.files import decode_utf8, read_bytes
 from tongguocr.tokens.transitions import TRANSITIONS
@@ -35,8 +35,8 @@ NOISE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Added:
-    """What an expansion did."""
+class Expansion:
+    """What an expansion added."""
 
     characters: int
     known: int
@@ -49,7 +49,7 @@ class Added:
     """New tokens on rows that were there already, as padding, and keep their values."""
     start: Start
 
-    def tell(self) -> str:
+    def describe(self) -> str:
         """A few lines for the user."""
         lines = [
             f"{self.characters} characters and {self.transitions} transitions added;"
@@ -83,14 +83,14 @@ def expand(
     transitions: bool = True,
     start: Start = "default",
     seed: int = 1,
-) -> tuple[PretrainedModel, Added]:
+) -> tuple[PretrainedModel, Expansion]:
     """The pretrained with these tokens; its model is changed in place."""
     before = pretrained.prompt
     new = [char for char in characters if len(before.encode(char)) > 1]
     wanted = [*TRANSITIONS, *new] if transitions else list(new)
     if transitions and before.transitions:
         wanted = new
-    grown = with_tokenizer(pretrained, add_tokens(before.tokenizer, wanted))
+    grown = replace(pretrained, prompt=make_prompt(add_tokens(before.tokenizer, wanted), "the tokenizer"))
     tokens, rows = (len(before.spellings), len(grown.prompt.spellings)), pretrained.rows
     model = pretrained.model
     resize(model, tokens[1], seed)
@@ -99,7 +99,7 @@ def expand(
     check(grown.prompt, wanted)
     spare = max(min(rows, tokens[1]) - tokens[0], 0)
     count = len(wanted) - len(new)
-    added = Added(len(new), len(characters) - len(new), count, tokens, (rows, grown.rows), spare, start)
+    added = Expansion(len(new), len(characters) - len(new), count, tokens, (rows, grown.rows), spare, start)
     return grown, added
 
 
@@ -134,9 +134,9 @@ def spread_rows(model: Any, before: Prompt, after: Prompt, wanted: Sequence[str]
     ids = [after.tokenizer.token_to_id(token) for token in wanted]
     tables = {id(table): table for table in _tables(model)}
     for table in tables.values():
-        dice = torch.Generator().manual_seed(seed)
+        rng = torch.Generator().manual_seed(seed)
         old = table[: len(before.spellings)]
-        noise = torch.randn(len(ids), table.shape[1], generator=dice) * NOISE * old.float().std()
+        noise = torch.randn(len(ids), table.shape[1], generator=rng) * NOISE * old.float().std()
         means = torch.stack([table[piece].float().mean(0) for piece in pieces]) if ids else noise
         table[ids] = (means + noise).to(table.dtype)
 

@@ -53,7 +53,7 @@ def plan_pages(stage: GlmPageStage, pages: Labelled, start: str, processes: int)
     if not samples:
         reasons = tell(sum((left for _, left in made), start=made[0][1]))
         raise InputError(f"{pages.train[0].image}: no page gives a sample: {reasons}.")
-    seen = [image_tokens(s.picture.shape[0], s.picture.shape[1], maker.processor) for s in samples]
+    seen = [image_tokens(s.picture, maker.processor) for s in samples]
     sample = SampleSize(round(fmean(seen)), round(fmean(len(s.answer) for s in samples)))
     count = round(len(samples) / len(numbers) * len(pages.train))
     plan = Plan(

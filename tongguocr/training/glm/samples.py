@@ -126,7 +126,7 @@ def _sample(
     if dice is not None:
         picture = relight(picture, recipe, dice)[0]
     answer = (*prompt.encode(text), prompt.end)
-    seen = image_tokens(picture.shape[0], picture.shape[1], processor)
+    seen = image_tokens(picture, processor)
     tokens = len(prompt.before) + seen + len(prompt.after) + len(answer)
     if tokens > recipe.longest:
         return "samples that are too long"
@@ -162,7 +162,7 @@ def collate(samples: Sequence[GlmSample], prompt: Prompt, processor: ProcessorCo
     places = torch.zeros(3, len(samples), longest, dtype=torch.long)
     for row, sample in enumerate(samples):
         high, wide = sample.picture.shape[:2]
-        question = prompt.ids(image_tokens(high, wide, processor))
+        question = prompt.ids(image_tokens(sample.picture, processor))
         ids[row, : sample.tokens] = torch.tensor([*question, *sample.answer])
         answer[row, len(question) : sample.tokens] = True
         grid = high // processor.patch, wide // processor.patch
