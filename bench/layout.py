@@ -29,10 +29,10 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 from rich.table import Table
+from scipy.optimize import linear_sum_assignment
 
 from bench.pages import load_dev, load_folder
 from tongguocr.errors import InputError
-from tongguocr.evaluate.assignment import assign
 from tongguocr.evaluate.order import order_edits
 from tongguocr.geometry import Box, area, centre, intersection, union
 from tongguocr.layout.detect import DETECTORS, LineDetector, find_lines, open_detector
@@ -105,7 +105,7 @@ def match_lines(wanted: Sequence[Line], found: Sequence[Line]) -> list[tuple[int
         return []
     shared = np.array([[overlap(a.box, b.box) for b in found] for a in wanted])
     costs = np.where(shared >= 0.5, 1 - shared, 10.0)
-    return [(i, j) for i, j in assign(costs) if shared[i, j] >= 0.5]
+    return [(i, j) for i, j in zip(*linear_sum_assignment(costs), strict=True) if shared[i, j] >= 0.5]
 
 
 def score_page(wanted: Page, found: Page, seconds: float, whole_columns: bool = False) -> Score:

@@ -63,6 +63,18 @@ def test_quick_pairs_leftovers_by_force() -> None:
     assert strict_order(PAGE, nonsense) == Order(4, 4, 4, 0)
 
 
+def test_quick_pairs_repeated_lines_as_the_public_scorer_does() -> None:
+    """Ties are broken by scipy's solver, there and here."""
+    reference = ["子曰", PAGE[0], "子曰", PAGE[1], "子曰"]
+    found = match_quick(reference, [PAGE[0], "子曰", "子曰", PAGE[1]])
+    assert [(group.place, group.reference) for group in found] == [
+        (1, (0, 4)),
+        (0, (1,)),
+        (2, (2,)),
+        (3, (3,)),
+    ]
+
+
 def test_strict_matches_repeated_lines_in_order() -> None:
     reference = ["子曰", PAGE[0], "子曰", PAGE[1], "子曰", PAGE[2]]
     assert strict_order(reference, reference).edits == 0

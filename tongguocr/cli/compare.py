@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     import json
 
-    need("Comparing", "eval", "rapidfuzz", "rich")
+    need("Comparing", "eval", "rapidfuzz", "rich", "scipy")
     from tongguocr.evaluate.compare import Comparing, compare
     from tongguocr.evaluate.compare_table import print_comparison
     from tongguocr.progress import follow

@@ -22,7 +22,7 @@ def run(args: argparse.Namespace) -> None:
     import json
     import os
 
-    need("Scoring", "eval", "rapidfuzz", "rich")
+    need("Scoring", "eval", "rapidfuzz", "rich", "scipy")
     from tongguocr.evaluate.files import evaluate
     from tongguocr.evaluate.tables import print_tables
 

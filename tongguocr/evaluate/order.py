@@ -13,13 +13,15 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from rapidfuzz.distance import Levenshtein
 from rapidfuzz.process import cdist
+from scipy.optimize import linear_sum_assignment
 
-from tongguocr.evaluate.assignment import Costs, assign
 from tongguocr.evaluate.text import Order
 
 Lines: TypeAlias = Sequence[str]
+Costs: TypeAlias = NDArray[np.float64]
 Run: TypeAlias = tuple[int, ...]
 """Predicted lines that follow each other, treated as one."""
 Wish: TypeAlias = tuple[Run, float]
@@ -75,7 +77,7 @@ def match_strict(reference: Lines, predicted: Lines) -> list[tuple[int, int]]:
     weight = min(rows, columns) * max(rows, columns) ** 2 + 1
     alike = apart <= STRICT_APART
     costs = np.where(alike, np.rint(apart * LEVELS) * weight + squares, LEVELS * weight).astype(np.float64)
-    return [(i, j) for i, j in assign(costs) if alike[i, j]]
+    return [(i, j) for i, j in _cheapest_pairs(costs) if alike[i, j]]
 
 
 def quick_order(reference: Lines, predicted: Lines) -> Order:
@@ -124,7 +126,7 @@ def _pair_pieces(reference: Lines, predicted: Lines) -> dict[Run, list[int]]:
         longer = {join[0]: join for join in joins}
         pieces = [longer.get(j, (j,)) for j in range(len(predicted)) if j not in inner]
         apart = distances(reference, [" ".join(predicted[j] for j in piece) for piece in pieces])
-    return {pieces[c]: [r] for r, c in assign(apart) if apart[r, c] <= APART}
+    return {pieces[c]: [r] for r, c in _cheapest_pairs(apart) if apart[r, c] <= APART}
 
 
 def _pair_leftovers(reference: Lines, predicted: Lines, rows: list[int], columns: list[int]) -> list[Group]:
@@ -132,7 +134,7 @@ def _pair_leftovers(reference: Lines, predicted: Lines, rows: list[int], columns
     if not rows or not columns:
         return []
     apart = distances([reference[i] for i in rows], [predicted[j] for j in columns])
-    return [Group(columns[c], (rows[r],)) for r, c in assign(apart)]
+    return [Group(columns[c], (rows[r],)) for r, c in _cheapest_pairs(apart)]
 
 
 def _choose_joins(reference: Lines, predicted: Lines, apart: Costs) -> list[Run]:
@@ -199,6 +201,15 @@ def _best_path(group: list[Wish]) -> list[Wish]:
         if not placed:
             paths.append([(run, cost)])
     return min(paths, key=lambda path: sum(cost for _, cost in path) / len(path))
+
+
+def _cheapest_pairs(costs: Costs) -> list[tuple[int, int]]:
+    """One-to-one pairs (row, column), by row, with the smallest total cost; scipy decides between equals.
+
+    OmniDocBench pairs with the same solver, so that repeated lines fall out as they do there.
+    """
+    rows, columns = linear_sum_assignment(costs)
+    return list(zip(rows.tolist(), columns.tolist(), strict=True))
 
 
 def _distance(a: str, b: str) -> float:
