@@ -36,10 +36,10 @@ from job_readers import (
 from paths import HELPERS
 
 from tongguocr.batch import FAILED, Job, run_job
-from tongguocr.batch.actor import Row, Step, Worker, finder, reader
-from tongguocr.batch.claims import FOLDER
-from tongguocr.batch.cluster import Cluster, ClusterPool, own_cpus, plan
-from tongguocr.batch.pool import Lost
+from tongguocr.batch.actor import PageActor, Row, Step, make_finder, make_reader
+from tongguocr.batch.cluster import Cluster, ClusterPool, local_cpus, plan
+from tongguocr.batch.locks import FOLDER
+from tongguocr.batch.pool import WorkerFailure
 from tongguocr.batch.results import result_paths
 from tongguocr.batch.run import Task
 from tongguocr.cli import main
@@ -50,7 +50,7 @@ from tongguocr.reader import Setup, open_reader
 from tongguocr.sources import SourcePage
 
 needs_ray = pytest.mark.skipif(find_spec("ray") is None or os.name != "posix", reason="needs Ray")
-READ: Step = partial(reader, open_shades)
+READ: Step = partial(make_reader, open_shades)
 
 
 def task_of(page: SourcePage, out: Path) -> Task:
@@ -64,9 +64,9 @@ def row_of(task: Task) -> Row:
 
 
 def settle(step: Step, row: Row, limit: float = 60.0) -> Row:
-    worker = Worker(step, limit, ".", "elsewhere")
+    worker = PageActor(step, limit, ".", "elsewhere")
     with worker.pool:
-        return worker.settle(row)
+        return worker.process(row)
 
 
 # What a worker makes of a task
@@ -75,7 +75,7 @@ def settle(step: Step, row: Row, limit: float = 60.0) -> Row:
 def test_a_worker_reads_a_page_once(tmp_path: Path) -> None:
     log, out = tmp_path / "log", tmp_path / "out"
     (page,) = pages_of(write_pages(tmp_path / "in", {"p1": 5}))
-    step, task = partial(reader, partial(open_shades, log)), task_of(page, out)
+    step, task = partial(make_reader, partial(open_shades, log)), task_of(page, out)
     row = settle(step, row_of(task))
     assert (row["number"], row["state"], row["characters"]) == (7, "read", 1)
     assert (out / "p1.txt").read_text(encoding="utf-8") == chr(0x4E05) + "\n"
@@ -89,14 +89,14 @@ def test_a_worker_reads_a_page_once(tmp_path: Path) -> None:
 def test_lines_are_found_by_one_worker_and_read_by_another(tmp_path: Path) -> None:
     (page,) = pages_of(write_pages(tmp_path / "in", {"p1": 5}))
     task = task_of(page, tmp_path / "out")
-    found = settle(partial(finder, open_notes), row_of(task))
+    found = settle(partial(make_finder, open_notes), row_of(task))
     assert found["state"] == "" and not (tmp_path / "out" / "p1.txt").exists()
     sent = pickle.loads(found["task"])
     assert [line.text for line in sent.loaded.lines] == ["大學", "程子曰"] and sent.loaded.pixels is not None
     assert sent.unfinished == task.unfinished
     assert settle(READ, found)["state"] == "read"
     (tmp_path / "in" / "p1.png").write_bytes(b"junk")
-    failed = settle(partial(finder, open_notes), row_of(task))
+    failed = settle(partial(make_finder, open_notes), row_of(task))
     assert failed["state"] == "failed" and "p1.png" in failed["reason"]
     assert settle(READ, failed) == failed
 
@@ -114,11 +114,11 @@ def test_a_page_that_fails_does_not_cost_the_worker(
     shade: int, state: str, said: str, tmp_path: Path
 ) -> None:
     bad, good = pages_of(write_pages(tmp_path / "in", {"bad": shade, "good": 1}))
-    worker = Worker(READ, 1.0, ".", "elsewhere")
+    worker = PageActor(READ, 1.0, ".", "elsewhere")
     with worker.pool:
-        row = worker.settle(row_of(task_of(bad, tmp_path / "out")))
+        row = worker.process(row_of(task_of(bad, tmp_path / "out")))
         assert row["state"] == state and said in row["reason"]
-        assert worker.settle(row_of(task_of(good, tmp_path / "out")))["state"] == "read"
+        assert worker.process(row_of(task_of(good, tmp_path / "out")))["state"] == "read"
 
 
 def die_once(page: Page, name: str, mark: Path) -> Page:
@@ -134,14 +134,14 @@ def open_die_once(mark: Path) -> partial[Page]:
 
 def test_a_page_whose_process_is_killed_is_tried_again(tmp_path: Path) -> None:
     (page,) = pages_of(write_pages(tmp_path / "in", {"p1": 5}))
-    step = partial(reader, partial(open_die_once, tmp_path / "mark"))
+    step = partial(make_reader, partial(open_die_once, tmp_path / "mark"))
     assert settle(step, row_of(task_of(page, tmp_path / "out")))["state"] == "read"
 
 
 def test_what_cannot_begin_is_refused(tmp_path: Path) -> None:
     (page,) = pages_of(write_pages(tmp_path / "in", {"p1": 5}))
     task = task_of(page, tmp_path / "out")
-    row = settle(partial(reader, open_refused), row_of(task))
+    row = settle(partial(make_reader, open_refused), row_of(task))
     assert row["state"] == "refused" and row["reason"].startswith("weights: there are none (on ")
     shutil.rmtree(task.unfinished)
     row = settle(READ, row_of(task))
@@ -183,7 +183,7 @@ def test_every_task_is_told_once(data: st.DataObject) -> None:
     numbers = data.draw(st.lists(st.integers(0, 3), max_size=10))
     told = list(Played([played(number) for number in numbers]).run(tasks))
     assert sorted(task.page.name for task, _ in told) == ["p0", "p1", "p2", "p3"]
-    lost = {task.page.name for task, result in told if isinstance(result, Lost)}
+    lost = {task.page.name for task, result in told if isinstance(result, WorkerFailure)}
     assert lost == {f"p{k}" for k in range(4)} - {f"p{k}" for k in numbers}
 
 
@@ -231,17 +231,20 @@ def test_workers_find_room(cpus: int, gpus: int, threads: int, tasks: int, share
             plan(cluster, READ, tasks, {"CPU": cpus, "GPU": gpus})
         return
     find, read = plan(cluster, READ, tasks, {"CPU": cpus, "GPU": gpus})
-    assert 1 <= find.least <= find.most <= tasks and 1 <= read.least == read.most <= tasks
-    assert find.most * find.cpus <= cpus and (read.cpus, read.gpus) == (0, share)
-    assert read.most * read.gpus <= gpus
+    assert (
+        1 <= find.min_workers <= find.max_workers <= tasks
+        and 1 <= read.min_workers == read.max_workers <= tasks
+    )
+    assert find.max_workers * find.cpus <= cpus and (read.cpus, read.gpus) == (0, share)
+    assert read.max_workers * read.gpus <= gpus
     (both,) = plan(Cluster(threads=threads), READ, tasks, {"CPU": cpus})
-    assert 1 <= both.most <= tasks and both.most * both.cpus <= cpus
+    assert 1 <= both.max_workers <= tasks and both.max_workers * both.cpus <= cpus
 
 
 def test_a_cluster_of_our_own_has_room_for_what_is_asked() -> None:
-    assert own_cpus(Cluster(workers=300, threads=2), 1000) == 600
-    assert own_cpus(Cluster(workers=300, threads=2), 200) == 400
-    assert own_cpus(Cluster(workers=300, threads=200, find=open_notes), 1000) == 200
+    assert local_cpus(Cluster(workers=300, threads=2), 1000) == 600
+    assert local_cpus(Cluster(workers=300, threads=2), 200) == 400
+    assert local_cpus(Cluster(workers=300, threads=200, find=open_notes), 1000) == 200
 
 
 # The command

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from job_readers import pages_of, write_pages
 
 from tongguocr.batch import list_pages
-from tongguocr.batch.listing import Listed, name_pages
+from tongguocr.batch.listing import SourceListing, name_pages
 from tongguocr.errors import InputError
 from tongguocr.page import Pixels
 from tongguocr.sources import SourcePage
@@ -20,12 +20,12 @@ def no_pixels() -> Pixels:
     raise AssertionError("names need no pixels")
 
 
-def listed(source: str, *names: str) -> Listed:
+def listed(source: str, *names: str) -> SourceListing:
     pages = (SourcePage(name, source, number, no_pixels) for number, name in enumerate(names, 1))
-    return Listed(source, tuple(pages))
+    return SourceListing(source, tuple(pages))
 
 
-def names(*sources: Listed) -> list[str]:
+def names(*sources: SourceListing) -> list[str]:
     return [page.name for page in name_pages(sources)]
 
 

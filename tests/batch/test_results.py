@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tongguocr.batch import results
-from tongguocr.batch.claims import Failure
+from tongguocr.batch.locks import Failure
 from tongguocr.batch.results import (
     FAILED,
     missing,

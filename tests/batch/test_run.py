@@ -30,7 +30,7 @@ from job_readers import (
 )
 
 from tongguocr.batch import FAILED, Job, run_job
-from tongguocr.batch.claims import FOLDER, Claims
+from tongguocr.batch.locks import FOLDER, PageLocks
 from tongguocr.errors import InputError
 from tongguocr.formats import FORMATS, Style
 
@@ -158,7 +158,7 @@ def test_a_job_that_is_stopped_cleans_up(tmp_path: Path) -> None:
 def test_nothing_is_done_anew_under_anothers_hands(tmp_path: Path) -> None:
     pages = pages_of(write_pages(tmp_path / "in", {"p1": 1}))
     do(pages, Job(tmp_path / "out"))
-    with Claims(tmp_path / "out"), pytest.raises(InputError, match="another process"):
+    with PageLocks(tmp_path / "out"), pytest.raises(InputError, match="another process"):
         do(pages, Job(tmp_path / "out", again=True))
     assert (tmp_path / "out" / "p1.txt").exists()
 

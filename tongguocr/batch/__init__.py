@@ -3,25 +3,25 @@
 listing   sources -> pages under names of their own
 run       the job: pages in, results and outcomes out
 pool      processes that work; one that dies or hangs costs one page
-claims    who reads which page, for processes and machines that share a folder
+locks     which process reads which page, where several share a folder
 results   files that come whole into place; the table of failures
-show      the job on a terminal: a bar, what failed, a summary
+terminal  the job on a terminal: a bar, what failed, a summary
 cluster   the same job with its processes on a Ray cluster
 actor     what works there
 """
 
-from tongguocr.batch.listing import Listed, list_pages
+from tongguocr.batch.listing import SourceListing, list_pages
 from tongguocr.batch.pool import share_cores
 from tongguocr.batch.results import FAILED, parse_formats
 from tongguocr.batch.run import Job, Outcome, ReadPage, load_page, run_job
-from tongguocr.batch.show import run_with_progress
+from tongguocr.batch.terminal import run_with_progress
 
 __all__ = [
     "FAILED",
     "Job",
-    "Listed",
     "Outcome",
     "ReadPage",
+    "SourceListing",
     "list_pages",
     "load_page",
     "parse_formats",

@@ -1,7 +1,7 @@
 """What works on a machine of a Ray cluster: an actor, and the process that it keeps.
 
 In: rows of a table, each with a task of a job (run.py). Out: the rows, each with the task as it goes on to
-the next kind of worker, or with what became of it. An actor does not read itself: it keeps one process that
+the next kind of actor, or with what became of it. An actor does not read itself: it keeps one process that
 does (pool.py), so that a page that brings it down or hangs costs no more than that page, as in a job without
 Ray. If an actor or its machine is lost, Ray starts it anew and gives it its task again; what is done stays
 done.
@@ -22,16 +22,24 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, TypeAlias
 
-from tongguocr.batch.claims import short_name
-from tongguocr.batch.pool import Lost, Pool
+from tongguocr.batch.locks import hashed_name
+from tongguocr.batch.pool import Pool, WorkerFailure
 from tongguocr.batch.results import missing
-from tongguocr.batch.run import Outcome, ReadPage, Task, count_characters, do_page, failed_by, load_page
+from tongguocr.batch.run import (
+    Outcome,
+    ReadPage,
+    Task,
+    count_characters,
+    failure_outcome,
+    load_page,
+    process_page,
+)
 from tongguocr.errors import InputError
 from tongguocr.files import make_folder, write_bytes
 from tongguocr.page import Page
 
 Row: TypeAlias = dict[str, Any]
-"""A task on its way through the cluster; with a state, it is settled."""
+"""A task on its way through the cluster; with a state, it is result_row."""
 Step: TypeAlias = Callable[[], Callable[[Task], Task | Outcome]]
 """Opens what an actor's process does; a function of a module, as it is sent there."""
 
@@ -39,8 +47,8 @@ TRIES = 2
 """A page whose process ended is tried again: where others work too, it may have been their fault."""
 
 
-class Worker:
-    """An actor: it keeps one process, gives it task after task, and outlives what a page does to it."""
+class PageActor:
+    """A Ray actor: it keeps one process, gives it task after task, and outlives what a page does to it."""
 
     def __init__(self, step: Step, time_limit: float, folder: str, leader: str) -> None:
         # Paths may be relative to where the command was given.
@@ -63,29 +71,29 @@ class Worker:
             "reason": arrow.string(),
             "characters": arrow.int64(),
         }
-        rows = [self.settle(row) for row in table.to_pylist()]
+        rows = [self.process(row) for row in table.to_pylist()]
         return arrow.Table.from_pylist(rows, arrow.schema(kinds))
 
-    def settle(self, row: Row) -> Row:
-        """The row with the task as this stage leaves it, or with what became of it."""
+    def process(self, row: Row) -> Row:
+        """The row with the task as this kind of actor leaves it, or with what became of it."""
         if row.get("state"):
             return row
-        settled: Row = {"number": row["number"], "task": None, "state": "", "reason": "", "characters": 0}
+        result_row: Row = {"number": row["number"], "task": None, "state": "", "reason": "", "characters": 0}
         try:
-            result = self._do(pickle.loads(row["task"]))
+            result = self._run_task(pickle.loads(row["task"]))
         except InputError as error:
-            return settled | {"state": "refused", "reason": f"{str(error).rstrip('.')}{self.where}."}
+            return result_row | {"state": "refused", "reason": f"{str(error).rstrip('.')}{self.where}."}
         if isinstance(result, Task):
-            return settled | {"task": pickle.dumps(result, protocol=5)}
-        if isinstance(result, Lost):
-            return settled | {"state": "lost", "reason": result.reason + self.where}
-        return settled | {
+            return result_row | {"task": pickle.dumps(result, protocol=5)}
+        if isinstance(result, WorkerFailure):
+            return result_row | {"state": "lost", "reason": result.reason + self.where}
+        return result_row | {
             "state": result.state,
             "reason": result.reason.encode(errors="replace").decode(),
             "characters": result.characters,
         }
 
-    def _do(self, task: Task) -> Task | Outcome | Lost:
+    def _run_task(self, task: Task) -> Task | Outcome | WorkerFailure:
         if not task.unfinished.is_dir():
             out = task.unfinished.parent.parent
             raise InputError(f"{out}: it is not there; all machines of a cluster must see the same folders")
@@ -94,13 +102,14 @@ class Worker:
         for _ in range(TRIES):
             start = monotonic()
             ((_, result),) = self.pool.run([replace(task, unfinished=folder)])
-            if not isinstance(result, Lost) or monotonic() - start >= self.time_limit:
+            if not isinstance(result, WorkerFailure) or monotonic() - start >= self.time_limit:
                 break
         # The folder is this actor's own; the next one has another.
         return replace(result, unfinished=task.unfinished) if isinstance(result, Task) else result
 
 
-def finder(prepare: Callable[[], ReadPage]) -> Callable[[Task], Task | Outcome]:
+def make_finder(prepare: Callable[[], ReadPage]) -> Callable[[Task], Task | Outcome]:
+    """What an actor's process does that finds lines: the task, with its page loaded and the lines on it."""
     return partial(_find, prepare())
 
 
@@ -108,35 +117,36 @@ def _find(find: ReadPage, task: Task) -> Task | Outcome:
     try:
         return replace(task, loaded=find(load_page(task.page), task.page.name))
     except Exception as error:
-        return failed_by(error, task.page)
+        return failure_outcome(error, task.page)
 
 
-def reader(prepare: Callable[[], ReadPage]) -> Callable[[Task], Task | Outcome]:
+def make_reader(prepare: Callable[[], ReadPage]) -> Callable[[Task], Task | Outcome]:
+    """What an actor's process does that reads: the page's files, and its outcome."""
     return partial(_read, prepare())
 
 
 def _read(read: ReadPage, task: Task) -> Outcome:
     """Read what is missing: if an actor died after its last file was in place, nothing is."""
-    note = note_path(task.page.name, task.unfinished.parent)
+    record = count_path(task.page.name, task.unfinished.parent)
     if not (lacking := missing(task.paths)):
-        return Outcome(task.page.name, "read", characters=_noted(note))
+        return Outcome(task.page.name, "read", characters=_recorded_count(record))
 
-    def read_and_note(page: Page, name: str) -> Page:
+    def read_and_record(page: Page, name: str) -> Page:
         result = read(page, name)
         # Before the files, so that it is there if they are.
-        write_bytes(str(count_characters(result)).encode(), note)
+        write_bytes(str(count_characters(result)).encode(), record)
         return result
 
-    return do_page(read_and_note, replace(task, paths=lacking))
+    return process_page(read_and_record, replace(task, paths=lacking))
 
 
-def note_path(name: str, unfinished: Path) -> Path:
-    """Where the number of a page's characters stands until the leading process has heard it."""
-    return unfinished / f"{short_name(name)}.characters"
+def count_path(name: str, unfinished: Path) -> Path:
+    """The file with the number of a page's characters, there until the leading process has the outcome."""
+    return unfinished / f"{hashed_name(name)}.characters"
 
 
-def _noted(note: Path) -> int:
+def _recorded_count(record: Path) -> int:
     try:
-        return int(note.read_bytes())
+        return int(record.read_bytes())
     except (OSError, ValueError):
         return 0

@@ -1,6 +1,6 @@
-"""A job on a Ray cluster: the same pages, claims, files and outcomes, and the working processes anywhere.
+"""A job on a Ray cluster: the same pages, locks, files and outcomes, and the working processes anywhere.
 
-In: the tasks of a job (run.py), which leads and claims as always. Out: each task with its outcome, once. Ray
+In: the tasks of a job (run.py), which leads and locks as always. Out: each task with its outcome, once. Ray
 Data brings the tasks to its actors (actor.py), on one machine or on many that see the same folders. Where
 recognition has a GPU or a server, lines are found on processors first, in workers of their own (paper 3.1 and
 3.2); otherwise one worker does both, and no page travels.
@@ -26,20 +26,20 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from tongguocr.batch.actor import Row, Step, Worker, finder, note_path, reader
-from tongguocr.batch.pool import Lost
+from tongguocr.batch.actor import PageActor, Row, Step, count_path, make_finder, make_reader
+from tongguocr.batch.pool import WorkerFailure
 from tongguocr.batch.results import one_line
 from tongguocr.batch.run import Job, Outcome, ReadPage, Task
 from tongguocr.errors import InputError, need
 
 WAVE = 20_000
-"""Pages that are claimed and handed to Ray at a time: few enough for its lists, and enough that loading the
+"""Pages that are locked and handed to Ray at a time: few enough for its lists, and enough that loading the
 models anew for each wave does not weigh."""
-AHEAD = 2
+TASKS_PER_ACTOR = 2
 """Tasks that an actor has at a time, so that it need not wait for the next."""
-SERVER_SHARE = 4
+CPUS_PER_SERVER_WORKER = 4
 """So many processors find the lines for one worker that asks a server."""
-PATIENCE = 30.0
+CONNECT_TIMEOUT = 30.0
 """Seconds for a cluster to answer."""
 
 
@@ -50,11 +50,11 @@ class Cluster:
     address: str | None = None
     """As Ray takes it: auto, HOST:PORT. None: a cluster on this machine, for this job."""
     workers: int | None = None
-    """That read; as many as there is room for, unless told."""
+    """How many workers read; None: as many as there is room for."""
     threads: int = 1
     """Processors for each worker that has neither a GPU nor a server."""
     gpus_each: float = 0.0
-    """Of a GPU, for each worker that reads."""
+    """How much of a GPU each worker that reads gets."""
     find: Callable[[], ReadPage] | None = None
     """Opens what finds lines, if workers of their own do that; what reads then gets pages with lines."""
 
@@ -64,18 +64,18 @@ class Stage:
     """One kind of worker: what it does, how many there are, and what each takes."""
 
     step: Step
-    least: int
-    most: int
+    min_workers: int
+    max_workers: int
     cpus: float
     gpus: float = 0.0
 
 
 class ClusterPool:
-    """Does what a pool of processes does, on a cluster; nothing is started before there is a task."""
+    """Runs tasks as `Pool` does, on a cluster; nothing is started before there is a task."""
 
     def __init__(self, prepare: Callable[[], ReadPage], job: Job, cluster: Cluster) -> None:
         need("Reading on a Ray cluster", "ray", "ray", "pyarrow")
-        self.read = partial(reader, prepare)
+        self.read = partial(make_reader, prepare)
         self.time_limit, self.cluster = job.time_limit, cluster
         self._open = ExitStack()
         self._ray: Any = None
@@ -88,12 +88,13 @@ class ClusterPool:
     ) -> None:
         self._open.close()
 
-    def run(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, Outcome | Lost]]:
+    def run(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, Outcome | WorkerFailure]]:
+        """Each task with its outcome, once, in whichever order they come."""
         waiting = iter(tasks)
         while wave := list(islice(waiting, WAVE)):
             yield from self._run(wave)
 
-    def _run(self, wave: Sequence[Task]) -> Iterator[tuple[Task, Outcome | Lost]]:
+    def _run(self, wave: Sequence[Task]) -> Iterator[tuple[Task, Outcome | WorkerFailure]]:
         left = dict(enumerate(wave))
         for row in self._rows(wave):
             if row["state"] == "refused":
@@ -101,16 +102,16 @@ class ClusterPool:
             # A task that was done twice is gone from here the second time.
             if (task := left.pop(row["number"], None)) is not None:
                 with suppress(OSError):
-                    note_path(task.page.name, task.unfinished).unlink(missing_ok=True)
+                    count_path(task.page.name, task.unfinished).unlink(missing_ok=True)
                 if row["state"] == "lost":
-                    yield task, Lost(row["reason"])
+                    yield task, WorkerFailure(row["reason"])
                 else:
                     yield task, Outcome(task.page.name, row["state"], row["reason"], row["characters"])
         for task in left.values():
-            yield task, Lost("was lost by the cluster")
+            yield task, WorkerFailure("was lost by the cluster")
 
     def _rows(self, wave: Sequence[Task]) -> Iterator[Row]:
-        """The tasks, settled, in whichever order they come."""
+        """A row for each task that was processed, as Ray Data brings them."""
         if self._ray is None:
             self._ray = self._connect(len(wave))
         ray = self._ray
@@ -120,20 +121,22 @@ class ClusterPool:
             # A page to a block: it is what is handed out, and what is done again after a death.
             data = ray.data.from_items(rows, override_num_blocks=len(rows))
             for stage in stages:
-                data = self._add(data, stage)
+                data = self._add_stage(data, stage)
             yield from data.iter_rows()
         except InputError:
             raise
         except Exception as error:
             # Whatever Ray raises, and that is much: the job ends, and what is done stays.
-            raise InputError(f"The Ray cluster gave up: {_gist(error)}") from None
+            raise InputError(f"The Ray cluster gave up: {_last_line(error)}") from None
 
-    def _add(self, data: Any, stage: Stage) -> Any:
+    def _add_stage(self, data: Any, stage: Stage) -> Any:
         pool = self._ray.data.ActorPoolStrategy(
-            min_size=stage.least, max_size=stage.most, max_tasks_in_flight_per_actor=AHEAD
+            min_size=stage.min_workers,
+            max_size=stage.max_workers,
+            max_tasks_in_flight_per_actor=TASKS_PER_ACTOR,
         )
         return data.map_batches(
-            Worker,
+            PageActor,
             fn_constructor_args=(stage.step, self.time_limit, str(Path.cwd()), socket.gethostname()),
             compute=pool,
             batch_size=1,
@@ -147,14 +150,14 @@ class ClusterPool:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
         ray: Any = import_module("ray")
-        self._open.enter_context(_unheard())
+        self._open.enter_context(_discard_stdout())
         self._open.callback(ray.shutdown)
         address = self.cluster.address
-        own = {"num_cpus": own_cpus(self.cluster, tasks), "include_dashboard": False}
+        own = {"num_cpus": local_cpus(self.cluster, tasks), "include_dashboard": False}
         try:
             if address:
-                _knock(address)
-            with _silence(), _keep_signals():
+                _probe(address)
+            with _discard_stderr(), _keep_signals():
                 ray.init(
                     address=address or "local",
                     log_to_driver=False,
@@ -164,7 +167,7 @@ class ClusterPool:
         except Exception as error:
             # Ray has no error of its own for this: ConnectionError, ValueError, RuntimeError … by address.
             where = f"{address}: no Ray cluster answers there" if address else "No Ray cluster can be started"
-            raise InputError(f"{where} ({_gist(error)}).") from None
+            raise InputError(f"{where} ({_last_line(error)}).") from None
         import_module("ray.data")
         logging.getLogger("ray.data").setLevel(logging.CRITICAL)
         context = ray.data.DataContext.get_current()
@@ -172,7 +175,7 @@ class ClusterPool:
         return ray
 
 
-def own_cpus(cluster: Cluster, tasks: int) -> int:
+def local_cpus(cluster: Cluster, tasks: int) -> int:
     """Processors of a cluster of our own: those of this machine, or more if more workers are asked for."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     workers = min(cluster.workers or 1, tasks) if cluster.find is None else 1
@@ -187,35 +190,35 @@ def plan(cluster: Cluster, read: Step, tasks: int, resources: dict[str, float]) 
     if cluster.find is None:
         workers = min(cluster.workers or cpus // cluster.threads, tasks)
         return [Stage(read, workers, workers, cluster.threads)]
-    room = int(gpus / cluster.gpus_each) if cluster.gpus_each else max(cpus // SERVER_SHARE, 1)
+    room = int(gpus / cluster.gpus_each) if cluster.gpus_each else max(cpus // CPUS_PER_SERVER_WORKER, 1)
     workers = min(cluster.workers or room, tasks)
     # A worker with a GPU or a server reserves no processor, or there might be none; about one is left to it.
     finders = min(max((cpus - workers) // cluster.threads, 1), tasks)
-    find = Stage(partial(finder, cluster.find), 1, finders, cluster.threads)
+    find = Stage(partial(make_finder, cluster.find), 1, finders, cluster.threads)
     return [find, Stage(read, workers, workers, 0, cluster.gpus_each)]
 
 
-def _knock(address: str) -> None:
-    """Whether a cluster answers, asked by a process that can be ended: Ray may wait for one without end."""
+def _probe(address: str) -> None:
+    """See whether a cluster answers, in a process that can be ended: Ray may wait without end."""
     program = "import sys, ray; ray.init(address=sys.argv[1], log_to_driver=False)"
     command = [sys.executable, "-c", program, address]
     try:
-        subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True)
+        subprocess.run(command, capture_output=True, text=True, timeout=CONNECT_TIMEOUT, check=True)
     except subprocess.TimeoutExpired:
-        raise ConnectionError(f"not within {PATIENCE:g} seconds") from None
+        raise ConnectionError(f"not within {CONNECT_TIMEOUT:g} seconds") from None
     except subprocess.CalledProcessError as error:
         raise ConnectionError(error.stderr) from None
 
 
 @contextmanager
-def _unheard() -> Iterator[None]:
-    """What is printed, by Ray's threads that is, goes nowhere."""
+def _discard_stdout() -> Iterator[None]:
+    """Nothing on standard output: Ray's threads print there."""
     with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):
         yield
 
 
 @contextmanager
-def _silence() -> Iterator[None]:
+def _discard_stderr() -> Iterator[None]:
     """Nothing on standard error, past Python too: Ray's core greets there. What matters, it raises."""
     kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 2)
@@ -238,7 +241,7 @@ def _keep_signals() -> Iterator[None]:
             signal.signal(signal.SIGTERM, kept)
 
 
-def _gist(error: BaseException) -> str:
-    """What Ray means: the last line that says something; before it stand other processes' tracebacks."""
+def _last_line(error: BaseException) -> str:
+    """The last line of an error of Ray's: before it stand other processes' tracebacks."""
     lines = [one_line(line).strip() for line in str(error).splitlines() if line.strip()]
     return lines[-1][:300].rstrip(".") if lines else type(error).__name__

@@ -17,7 +17,7 @@ from itertools import chain
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from tongguocr.batch.pool import Lost, Pool
+from tongguocr.batch.pool import Pool, WorkerFailure
 from tongguocr.errors import InputError
 from tongguocr.formats import FORMATS
 from tongguocr.sources import SourcePage, open_source, parse_pages
@@ -29,7 +29,7 @@ MAX_PARENTS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class SourceListing:
     """What one source gave."""
 
     source: str
@@ -39,36 +39,36 @@ class Listed:
 
 def list_pages(
     sources: Iterable[str], ranges: str | None = None, recursive: bool = False
-) -> tuple[list[SourcePage], list[Listed]]:
+) -> tuple[list[SourcePage], list[SourceListing]]:
     """All pages in order, and the sources that cannot be opened."""
     if ranges is not None:
         parse_pages(ranges)  # A slip of the pen is not every source's fault.
     once: dict[str, str] = {}
     for source in sources:
         once.setdefault(_resolved(source), source)
-    every: list[Listed] = []
+    every: list[SourceListing] = []
     with Pool(partial(_lister, ranges, recursive), 1, LISTING_LIMIT) as pool:
         for source, listed in pool.run(once.values()):
-            if isinstance(listed, Lost):
-                listed = Listed(source, problem=f"{source}: opening it {listed.reason}.")
+            if isinstance(listed, WorkerFailure):
+                listed = SourceListing(source, problem=f"{source}: opening it {listed.reason}.")
             every.append(listed)
     return name_pages(every), [one for one in every if one.problem]
 
 
-def _lister(ranges: str | None, recursive: bool) -> Callable[[str], Listed]:
+def _lister(ranges: str | None, recursive: bool) -> Callable[[str], SourceListing]:
     return partial(list_source, ranges=ranges, recursive=recursive)
 
 
-def list_source(source: str, ranges: str | None = None, recursive: bool = False) -> Listed:
+def list_source(source: str, ranges: str | None = None, recursive: bool = False) -> SourceListing:
     """The pages of one source."""
     try:
         pages = tuple(page for page in open_source(source, ranges, recursive) if not _is_overlay(page))
     except InputError as error:
-        return Listed(source, problem=str(error))
+        return SourceListing(source, problem=str(error))
     except Exception as error:
         # A fault of ours on one source must not cost the others.
-        return Listed(source, problem=f"{source}: {type(error).__name__}: {error}")
-    return Listed(source, pages)
+        return SourceListing(source, problem=f"{source}: {type(error).__name__}: {error}")
+    return SourceListing(source, pages)
 
 
 def _is_overlay(page: SourcePage) -> bool:
@@ -77,7 +77,7 @@ def _is_overlay(page: SourcePage) -> bool:
     return page.file.lower().endswith(tuple(chain.from_iterable(pictures)))
 
 
-def name_pages(sources: Sequence[Listed]) -> list[SourcePage]:
+def name_pages(sources: Sequence[SourceListing]) -> list[SourcePage]:
     """The pages of all sources, no name twice, whichever of them a file system takes for the same."""
     if len(sources) == 1:
         return list(sources[0].pages)
@@ -104,7 +104,7 @@ def _clashing(names: Sequence[Sequence[str]]) -> set[int]:
     return {k for k, given in enumerate(names) if any(often[name.casefold()] > 1 for name in given)}
 
 
-def _names(one: Listed, level: int) -> list[str]:
+def _names(one: SourceListing, level: int) -> list[str]:
     """The source's names, told apart more and more: as they are, with the suffix, with folders in front."""
     is_folder = not _is_address(one.source) and Path(one.source).is_dir()
     places = _places(one.source)

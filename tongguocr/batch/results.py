@@ -10,7 +10,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from tongguocr.batch.claims import Failure
+from tongguocr.batch.locks import Failure
 from tongguocr.errors import InputError
 from tongguocr.files import write_bytes
 from tongguocr.formats import FORMATS, Style, find_format, write_page

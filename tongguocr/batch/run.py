@@ -1,6 +1,6 @@
 """A job: pages in, results in a folder, and what became of each page.
 
-This process leads: it claims pages, hands them to its working processes and notes what failed. They load,
+This process leads: it locks pages, hands them to its working processes and records what failed. They load,
 read and write. A page is done when all its files are there, so a job that was stopped, at whatever moment,
 goes on where it was; and several jobs may fill one folder, each page being read by one of them.
 """
@@ -16,8 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from tongguocr.batch.claims import FOLDER, Claims
-from tongguocr.batch.pool import Lost, Pool
+from tongguocr.batch.locks import FOLDER, PageLocks
+from tongguocr.batch.pool import Pool, WorkerFailure
 from tongguocr.batch.results import (
     FAILED,
     missing,
@@ -41,7 +41,7 @@ ReadPage: TypeAlias = Callable[[Page, str], Page]
 
 State: TypeAlias = Literal["read", "done", "elsewhere", "failed"]
 
-PAUSE = 0.5
+POLL_SECONDS = 0.5
 """Seconds between two looks at pages that another process reads."""
 
 
@@ -96,68 +96,68 @@ def run_job(
     that could not be opened, with the reason: they count as pages that failed.
     """
     make_folder(job.out)
-    with Claims(job.out) as claims, _open_pool(prepare, job) as pool:
+    with PageLocks(job.out) as locks, _open_pool(prepare, job) as pool:
         if job.again:
-            _remove_results(pages, job, claims)
-        if claims.alone:
+            _remove_results(pages, job, locks)
+        if locks.alone:
             remove(job.out / FAILED)
         try:
             for source, reason in problems:
-                yield _fail(claims, source, source, reason)
-            yield from _Run(job, claims, pool).outcomes(pages)
+                yield _fail(locks, source, source, reason)
+            yield from _Scheduler(job, locks, pool).outcomes(pages)
         finally:
-            write_failures(claims.failures(), job.out)
+            write_failures(locks.failures(), job.out)
 
 
 def _open_pool(prepare: Callable[[], ReadPage], job: Job) -> Pool[Task, Outcome] | ClusterPool:
     if job.cluster is None:
-        return Pool(partial(_worker, prepare), job.workers, job.time_limit)
+        return Pool(partial(_make_worker, prepare), job.workers, job.time_limit)
     from tongguocr.batch.cluster import ClusterPool
 
     return ClusterPool(prepare, job, job.cluster)
 
 
-def _remove_results(pages: Sequence[SourcePage], job: Job, claims: Claims) -> None:
-    if not claims.alone:
+def _remove_results(pages: Sequence[SourcePage], job: Job, locks: PageLocks) -> None:
+    if not locks.alone:
         raise InputError(f"{job.out}: another process is at work here; nothing can be done anew meanwhile.")
     for page in pages:
         for path in result_paths(page.name, job.out, job.formats):
             remove(path)
 
 
-class _Run:
-    """One process's way through the pages."""
+class _Scheduler:
+    """Which pages this process reads, and what becomes of the others."""
 
-    def __init__(self, job: Job, claims: Claims, pool: Pool[Task, Outcome] | ClusterPool) -> None:
-        self.job, self.claims, self.pool = job, claims, pool
+    def __init__(self, job: Job, locks: PageLocks, pool: Pool[Task, Outcome] | ClusterPool) -> None:
+        self.job, self.locks, self.pool = job, locks, pool
         self.settled: deque[Outcome] = deque()
-        self.taken: deque[SourcePage] = deque()
-        """Pages that other processes read, to be looked at again."""
-        self.ever_taken: set[str] = set()
+        self.elsewhere: deque[SourcePage] = deque()
+        """Pages that other processes have locked, to be looked at again."""
+        self.ever_elsewhere: set[str] = set()
 
     def outcomes(self, pages: Sequence[SourcePage]) -> Iterator[Outcome]:
         waiting: Sequence[SourcePage] = pages
         while waiting:
-            for task, result in self.pool.run(self._claimed(waiting)):
+            for task, result in self.pool.run(self._tasks(waiting)):
                 yield from self._flush()
                 yield self._finish(task, result)
             yield from self._flush()
-            waiting, before = list(self.taken), len(waiting)
-            self.taken.clear()
+            waiting, before = list(self.elsewhere), len(waiting)
+            self.elsewhere.clear()
             if len(waiting) == before:
-                time.sleep(PAUSE)
+                time.sleep(POLL_SECONDS)
 
     def _flush(self) -> Iterator[Outcome]:
         while self.settled:
             yield self.settled.popleft()
 
-    def _claimed(self, pages: Iterable[SourcePage]) -> Iterator[Task]:
-        """The pages that fall to this process; what became of the others is settled on the way."""
+    def _tasks(self, pages: Iterable[SourcePage]) -> Iterator[Task]:
+        """A task for each page that this process gets; outcomes of the others go to `settled`."""
         for page in pages:
-            if self.taken and not self._lacking(self.taken[0]):
-                self.settled.append(Outcome(self.taken.popleft().name, "elsewhere"))
+            if self.elsewhere and not self._missing(self.elsewhere[0]):
+                self.settled.append(Outcome(self.elsewhere.popleft().name, "elsewhere"))
             try:
-                paths = self._claim(page)
+                paths = self._lock(page)
             except OSError as error:
                 reason = (
                     f"{page.file}: page {page.name} cannot be claimed in {self.job.out / FOLDER} ({error})."
@@ -165,59 +165,60 @@ class _Run:
                 self.settled.append(Outcome(page.name, "failed", one_line(reason)))
                 continue
             if paths:
-                yield Task(page, paths, self.claims.unfinished, self.job.style)
+                yield Task(page, paths, self.locks.unfinished, self.job.style)
 
-    def _claim(self, page: SourcePage) -> tuple[Path, ...]:
-        """The page's files that are to be made, if it is ours now."""
-        if not self._lacking(page):
-            state: State = "elsewhere" if page.name in self.ever_taken else "done"
+    def _lock(self, page: SourcePage) -> tuple[Path, ...]:
+        """The files of a page that this process has to make; none if it is done, or another's."""
+        if not self._missing(page):
+            state: State = "elsewhere" if page.name in self.ever_elsewhere else "done"
             self.settled.append(Outcome(page.name, state))
-        elif not self.claims.take(page.name):
-            self.taken.append(page)
-            self.ever_taken.add(page.name)
-        elif failure := self.claims.failure(page.name):
-            self.claims.release(page.name)
+        elif not self.locks.acquire(page.name):
+            self.elsewhere.append(page)
+            self.ever_elsewhere.add(page.name)
+        elif failure := self.locks.failure(page.name):
+            self.locks.release(page.name)
             self.settled.append(Outcome(page.name, "failed", failure.reason))
-        elif lacking := self._lacking(page):
-            # Looked at again: between the first look and the claim another process may have done it.
-            return lacking
+        elif absent := self._missing(page):
+            # Looked at again: between the first look and the lock another process may have done it.
+            return absent
         else:
-            self.claims.release(page.name)
+            self.locks.release(page.name)
             self.settled.append(Outcome(page.name, "elsewhere"))
         return ()
 
-    def _lacking(self, page: SourcePage) -> tuple[Path, ...]:
+    def _missing(self, page: SourcePage) -> tuple[Path, ...]:
+        """The page's result files that are not there yet."""
         return missing(result_paths(page.name, self.job.out, self.job.formats))
 
-    def _finish(self, task: Task, result: Outcome | Lost) -> Outcome:
+    def _finish(self, task: Task, result: Outcome | WorkerFailure) -> Outcome:
         page = task.page
-        if isinstance(result, Lost):
+        if isinstance(result, WorkerFailure):
             result = Outcome(page.name, "failed", f"{page.file}: page {page.name} {result.reason}.")
         if result.state == "failed":
-            result = _fail(self.claims, page.name, page.file, result.reason)
-        self.claims.release(page.name)
+            result = _fail(self.locks, page.name, page.file, result.reason)
+        self.locks.release(page.name)
         return result
 
 
-def _fail(claims: Claims, name: str, file: str, reason: str) -> Outcome:
+def _fail(locks: PageLocks, name: str, file: str, reason: str) -> Outcome:
     reason = one_line(reason)
     with contextlib.suppress(InputError):  # On a full disk even this fails; the outcome still tells.
-        claims.note_failure(name, file, reason)
+        locks.record_failure(name, file, reason)
     return Outcome(name, "failed", reason)
 
 
-def _worker(prepare: Callable[[], ReadPage]) -> Callable[[Task], Outcome]:
-    return partial(do_page, prepare())
+def _make_worker(prepare: Callable[[], ReadPage]) -> Callable[[Task], Outcome]:
+    return partial(process_page, prepare())
 
 
-def do_page(read: ReadPage, task: Task) -> Outcome:
+def process_page(read: ReadPage, task: Task) -> Outcome:
     """Load, read and write one page, in a working process."""
     page = task.page
     try:
         result = read(task.loaded or load_page(page), page.name)
         write_results(result, task.paths, task.unfinished, task.style)
     except Exception as error:
-        return failed_by(error, page)
+        return failure_outcome(error, page)
     return Outcome(page.name, "read", characters=count_characters(result))
 
 
@@ -225,7 +226,7 @@ def count_characters(page: Page) -> int:
     return sum(len(line.text) for line in page.lines)
 
 
-def failed_by(error: Exception, page: SourcePage) -> Outcome:
+def failure_outcome(error: Exception, page: SourcePage) -> Outcome:
     """What went wrong with a page, as one sentence."""
     if isinstance(error, InputError):
         return Outcome(page.name, "failed", str(error))

@@ -1,11 +1,11 @@
-"""Who reads which page: claims in a hidden folder of the results, for processes and machines that share it.
+"""Page locks: which process reads which page, for processes and machines that share a folder of results.
 
-In: the folder for results. Out: `take`, which gives a page to one process alone, and a place for unfinished
-files. A claim is a file that only one can create (O_EXCL, over NFS too). It lasts as long as its process
-shows that it is alive: it touches a file every few seconds, and on the same machine its number must be in
-use. A dead one's claim is never removed under another's hands, but topped by a claim of the next generation,
-which again only one can create. Pages that failed are noted, so that no other process tries them again in
-this run. When the last process ends, the folder goes.
+In: the folder for results. Out: `acquire`, which gives a page to one process alone, and a place for files
+that are not finished. A lock is a file in a hidden folder that only one process can create (O_EXCL, over NFS
+too). It lasts as long as its process is alive: that one touches a file every few seconds, and on the same
+machine its process number must be in use. A dead process's lock is never removed under another's hands, but
+topped by one of the next generation, which again only one can create. Pages that failed are recorded, so that
+no other process tries them again in this run. When the last process ends, the folder goes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tongguocr.errors import InputError
 from tongguocr.files import make_folder, write_bytes
 
 FOLDER = ".tongguocr"
-BEAT = 15.0
+HEARTBEAT = 15.0
 """Seconds between two signs of life."""
 STALE = 300.0
 """Seconds without one, after which a process of another machine counts as dead: NFS may show times late."""
@@ -44,8 +44,8 @@ class Failure:
     """The process that tried."""
 
 
-class Claims:
-    """This process's part in the job that fills a folder."""
+class PageLocks:
+    """The pages that this process has, in a job that several may share."""
 
     def __init__(self, out: Path) -> None:
         self.folder = out / FOLDER
@@ -55,23 +55,23 @@ class Claims:
         """Files of this process until they are whole."""
         self.held: dict[str, int] = {}
         self._clock = 0.0
-        self._over = threading.Event()
+        self._closed = threading.Event()
         self._register()
         self.alone = not self._clear_dead()
         """Whether no other process was at work when this one came."""
         if self.alone:
             for path in self.folder.glob("*.failed"):
                 path.unlink(missing_ok=True)
-        threading.Thread(target=self._beat, daemon=True).start()
+        threading.Thread(target=self._keep_alive, daemon=True).start()
 
-    def __enter__(self) -> Claims:
+    def __enter__(self) -> PageLocks:
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Let go of everything; the last one takes the folder with it."""
-        self._over.set()
+        self._closed.set()
         for name in list(self.held):
             self.release(name)
         with contextlib.suppress(OSError):
@@ -85,8 +85,8 @@ class Claims:
                     _remove(entry)
                 self.folder.rmdir()
 
-    def take(self, name: str) -> bool:
-        """Whether the page is ours now; not if it is another's who lives."""
+    def acquire(self, name: str) -> bool:
+        """Whether the page is this process's now; not if another that is alive has it."""
         for generation in count(1):
             path = self._path(name, f"{generation}.claim")
             try:
@@ -102,27 +102,28 @@ class Claims:
         raise AssertionError("there is always a next generation")
 
     def release(self, name: str) -> None:
-        """Let go of the page, after its results are in place or its failure is noted."""
+        """Let go of the page, after its results are in place or its failure is recorded."""
         for generation in range(self.held.pop(name), 0, -1):
             with contextlib.suppress(OSError):
                 self._path(name, f"{generation}.claim").unlink(missing_ok=True)
 
-    def note_failure(self, page: str, file: str, reason: str) -> None:
+    def record_failure(self, page: str, file: str, reason: str) -> None:
+        """Tell all processes of this run that the page was tried, and why it failed."""
         record = json.dumps(asdict(Failure(page, file, reason, self.owner)))
         write_bytes(record.encode(), self._path(page, "failed"))
 
     def failure(self, name: str) -> Failure | None:
-        """What another process noted about this page in this run."""
+        """Why the page failed, if a process of this run tried it already."""
         path = self._path(name, "failed")
         return _read_failure(path) if path.exists() else None
 
     def failures(self) -> list[Failure]:
-        """All of this run, of all processes."""
+        """All failures of this run, of all processes."""
         found = (_read_failure(path) for path in self.folder.glob("*.failed"))
         return sorted((failure for failure in found if failure), key=lambda failure: failure.page)
 
     def _path(self, name: str, suffix: str) -> Path:
-        return self.folder / f"{short_name(name)}.{suffix}"
+        return self.folder / f"{hashed_name(name)}.{suffix}"
 
     def _register(self) -> None:
         for attempt in range(10):
@@ -138,19 +139,19 @@ class Claims:
             except OSError as error:
                 raise InputError(f"{self.folder}: nothing can be written there ({error.strerror}).") from None
 
-    def _beat(self) -> None:
-        while not self._over.wait(BEAT):
+    def _keep_alive(self) -> None:
+        while not self._closed.wait(HEARTBEAT):
             with contextlib.suppress(OSError):
                 os.utime(self.alive)
 
     def _clear_dead(self) -> list[str]:
-        """The other processes that live; what dead ones left goes, but for their claims, which are topped."""
+        """The other processes that live; what dead ones left goes, but for their locks, which are topped."""
         living = []
         for path in self.folder.glob("*.alive"):
             owner = path.name.removesuffix(".alive")
             if owner == self.owner:
                 continue
-            if self._lives(owner):
+            if self._is_alive(owner):
                 living.append(owner)
                 continue
             for record in self.folder.glob("*.failed"):
@@ -161,18 +162,18 @@ class Claims:
             path.unlink(missing_ok=True)
         return living
 
-    def _is_held(self, claim: Path) -> bool:
-        """Whether the claim's owner lives."""
+    def _is_held(self, lock: Path) -> bool:
+        """Whether the owner of this lock is alive."""
         try:
-            owner = claim.read_text(encoding="utf-8")
+            owner = lock.read_text(encoding="utf-8")
             # Without an owner it is being written at this moment, or its writer was killed just then.
-            return self._lives(owner) if owner else self._now() - claim.stat().st_mtime < STALE
+            return self._is_alive(owner) if owner else self._now() - lock.stat().st_mtime < STALE
         except FileNotFoundError:
             return True  # Let go at this moment: the page is done, or free at the next look.
         except (OSError, ValueError):
             return True
 
-    def _lives(self, owner: str) -> bool:
+    def _is_alive(self, owner: str) -> bool:
         if owner == self.owner:
             return True
         try:
@@ -180,7 +181,7 @@ class Claims:
         except FileNotFoundError:
             return False
         machine, _, pid = owner.rpartition(".")[0].rpartition(".")
-        if machine == _machine() and pid.isdecimal() and not _runs(int(pid)):
+        if machine == _machine() and pid.isdecimal() and not _is_running(int(pid)):
             return False
         return self._now() - seen < STALE
 
@@ -192,8 +193,8 @@ class Claims:
         return self._clock
 
 
-def short_name(page: str) -> str:
-    """For files about a page. Its own name may be too long with a suffix, and some systems take A for a."""
+def hashed_name(page: str) -> str:
+    """A page's name for files about it: the name itself may be too long, and some systems take A for a."""
     return hashlib.sha256(page.encode(errors="surrogatepass")).hexdigest()[:24]
 
 
@@ -220,7 +221,7 @@ def _machine() -> str:
     return "".join(char for char in socket.gethostname() + numbers if char.isalnum() or char in "-.")
 
 
-def _runs(pid: int) -> bool:
+def _is_running(pid: int) -> bool:
     if os.name == "nt":
         return True  # There is no harmless way to ask; the signs of life decide.
     try:
