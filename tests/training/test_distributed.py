@@ -30,7 +30,7 @@ from tongguocr.training.recogniser import task
 from tongguocr.training.recogniser.stage import BlockStage, PageStage
 from tongguocr.training.datasets import Mapping
 from tongguocr.training.recogniser.recipe import Canvas, Recipe
-from tongguocr.training.recogniser.feed import load_data
+from tongguocr.training.recogniser.block_feed import load_data
 from tongguocr.training.recogniser.labelled import read_pages
 from tongguocr.training.recogniser.model import ModelSize, Recogniser
 from tongguocr.training.recogniser.pages import PageRecipe
@@ -96,7 +96,7 @@ def test_two_processes_share_pages_and_parameters(tmp_path: Path) -> None:
 
 
 def test_two_processes_share_drawn_blocks_and_the_clock(tmp_path: Path) -> None:
-    from tongguocr.training.recogniser.gather import gather_data
+    from tongguocr.training.recogniser.train_data import gather_data
 
     chars = "天地玄黃宇宙洪荒日月盈昃"
     write_sources(tmp_path, chars)

@@ -20,8 +20,8 @@ from tongguocr.page import Line, Page
 from tongguocr.tokens.codec import Codec
 from tongguocr.training.optimisers import freeze, make_optimisers, take_step
 from tongguocr.training.plot import read_log, read_logs
+from tongguocr.training.recogniser.block_feed import load_data
 from tongguocr.training.recogniser.blocks import IGNORED
-from tongguocr.training.recogniser.feed import load_data
 from tongguocr.training.recogniser.losses import at_places, corrupt, pointer_loss, tell_places
 from tongguocr.training.recogniser.model import ModelSize, Recogniser
 from tongguocr.training.recogniser.recipe import Canvas, Recipe

@@ -82,7 +82,7 @@ def _main_process_says() -> Say:
 
 
 def _train_on_blocks(args: argparse.Namespace, stage: BlockStage, device: torch.device) -> None:
-    from tongguocr.training.recogniser.feed import load_data
+    from tongguocr.training.recogniser.block_feed import load_data
     from tongguocr.training.recogniser.task import train_blocks
 
     train_blocks(load_data(args.data), stage, args.out, args.start, device)
@@ -125,7 +125,7 @@ def _train_glm_on_blocks(
 ) -> None:
     from tongguocr.training.glm.plan import plan_drawn
     from tongguocr.training.glm.train import train_glm_blocks
-    from tongguocr.training.recogniser.feed import load_data
+    from tongguocr.training.recogniser.block_feed import load_data
 
     data = load_data(args.data)
     if args.dry_run is not None:

@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     need("Training", "train", "torch")
-    from tongguocr.training.recogniser.gather import gather_data
+    from tongguocr.training.recogniser.train_data import gather_data
 
     sources = (args.fonts, args.text, args.counts, args.lines, args.min_count, args.char_pages)
     for sentence in gather_data(args.out, *sources):

@@ -24,8 +24,8 @@ from tongguocr.training.glm.stage import GlmBlockStage
 from tongguocr.training.glm.task import GlmBlockTask, back_loss, codec_table
 from tongguocr.training.glm.train import from_nothing
 from tongguocr.training.glm.trainer import DENSE, MODEL, GlmTrainer
-from tongguocr.training.recogniser.feed import Data, load_data
-from tongguocr.training.recogniser.gather import gather_data
+from tongguocr.training.recogniser.block_feed import Data, load_data
+from tongguocr.training.recogniser.train_data import gather_data
 from tongguocr.training.stage import find_stage, load_stage
 
 pytestmark = pytest.mark.usefixtures("one_thread")

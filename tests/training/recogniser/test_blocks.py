@@ -10,11 +10,10 @@ import pytest
 import torch
 from tiny_fonts import write_sources
 
+from tongguocr.training.recogniser.block_feed import Data, Painter, load_data
 from tongguocr.training.recogniser.blocks import BlockMaker, Work
-from tongguocr.training.recogniser.feed import Data, Painter, load_data
-from tongguocr.training.recogniser.gather import gather_data
-from tongguocr.training.recogniser.recipe import NARROW, Canvas, Recipe
-from tongguocr.training.recogniser.tight import spare_ends
+from tongguocr.training.recogniser.recipe import NARROW, Canvas, Recipe, spare_ends
+from tongguocr.training.recogniser.train_data import gather_data
 from tongguocr.training.recogniser.validation import Judge
 from tongguocr.training.synth.degradation import Degradation
 from tongguocr.training.synth.gpu import GlyphAtlas

@@ -20,9 +20,8 @@ from tongguocr.errors import InputError
 from tongguocr.tokens.codec import Codec
 from tongguocr.training.recogniser.export import export
 from tongguocr.training.recogniser.model import Recogniser
-from tongguocr.training.recogniser.quantise import quantise_rows, restore_rows
+from tongguocr.training.recogniser.quantise import NOTE, quantise_rows, read_note, restore_rows
 from tongguocr.training.recogniser.restore import begin_from, open_model, restore, save_model
-from tongguocr.training.recogniser.stored import NOTE, read_note
 from tongguocr.weights import MANIFEST, sha256
 
 

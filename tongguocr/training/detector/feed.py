@@ -13,7 +13,7 @@ from tongguocr.training.detector.placing import typical_size
 from tongguocr.training.detector.real_pages import FILE, RealPage, is_held_out, load_pages
 from tongguocr.training.detector.windows import WindowMaker, WindowRecipe, Windows
 from tongguocr.training.loop import Batch
-from tongguocr.training.recogniser.feed import Data, load_data
+from tongguocr.training.recogniser.block_feed import Data, load_data
 from tongguocr.training.run import Run
 from tongguocr.training.workers import Workers
 

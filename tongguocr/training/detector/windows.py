@@ -20,7 +20,7 @@ from tongguocr.geometry import Box
 from tongguocr.training.detector.pictures import illustrate
 from tongguocr.training.detector.placing import keep_glyphs, label, merge, moved, typical_size
 from tongguocr.training.detector.seals import draw_places
-from tongguocr.training.recogniser.degradation import sample_block_degradation
+from tongguocr.training.recogniser.recipe import sample_block_degradation
 from tongguocr.training.synth.atlas import Atlas
 from tongguocr.training.synth.composition import Composition, scaled
 from tongguocr.training.synth.degradation import Degradation

@@ -25,7 +25,7 @@ from tongguocr.training.glm.stage import GlmBlockStage, GlmPageStage
 from tongguocr.training.glm.task import GlmBlockTask, GlmPageTask, codec_table
 from tongguocr.training.glm.trainer import MODEL, enough_memory, make_trainer
 from tongguocr.training.loop import EndlessFeed, train
-from tongguocr.training.recogniser.feed import BlockFeed, Data, Painter
+from tongguocr.training.recogniser.block_feed import BlockFeed, Data, Painter
 from tongguocr.training.recogniser.labelled import Labelled, Say
 from tongguocr.training.recogniser.page_feed import PageFeed
 from tongguocr.training.recogniser.recipe import Recipe

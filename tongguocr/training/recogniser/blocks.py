@@ -22,9 +22,15 @@ from tongguocr.blocks.features import measure_features
 from tongguocr.geometry import Box, expand, height, union, width
 from tongguocr.page import Page
 from tongguocr.tokens.codec import Codec
-from tongguocr.training.recogniser.degradation import sample_block_degradation
-from tongguocr.training.recogniser.recipe import NARROW, Canvas, Recipe
-from tongguocr.training.recogniser.tight import best_canvas, pick_lines, spare_ends
+from tongguocr.training.recogniser.recipe import (
+    NARROW,
+    Canvas,
+    Recipe,
+    best_canvas,
+    pick_lines,
+    sample_block_degradation,
+    spare_ends,
+)
 from tongguocr.training.synth.atlas import Atlas
 from tongguocr.training.synth.composition import Composition, cut_out, to_page
 from tongguocr.training.synth.degradation import Degradation

@@ -41,8 +41,7 @@ from tongguocr.training.recogniser.model import (
     line_rotation,
     rotate,
 )
-from tongguocr.training.recogniser.quantise import quantise
-from tongguocr.training.recogniser.stored import find_parameters, missing, write_note
+from tongguocr.training.recogniser.quantise import find_parameters, missing, quantise, write_note
 from tongguocr.weights import FORMAT, MANIFEST, VERSION, sha256
 
 OPSET = 18

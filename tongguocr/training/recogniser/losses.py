@@ -14,8 +14,8 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
+from tongguocr.training.recogniser.block_feed import Painted
 from tongguocr.training.recogniser.blocks import IGNORED, NO_PLACE, Targets
-from tongguocr.training.recogniser.feed import Painted
 from tongguocr.training.recogniser.model import NOWHERE, STRIDE, Recogniser, Seen
 from tongguocr.training.run import Run
 

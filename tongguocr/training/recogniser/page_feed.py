@@ -21,8 +21,8 @@ from torch import Tensor
 from tongguocr.errors import InputError
 from tongguocr.tokens.codec import Codec
 from tongguocr.training.loop import Batch
+from tongguocr.training.recogniser.block_feed import Painted
 from tongguocr.training.recogniser.blocks import Targets, stack_targets
-from tongguocr.training.recogniser.feed import Painted
 from tongguocr.training.recogniser.labelled import Labelled
 from tongguocr.training.recogniser.pages import LeftOut, PageRecipe, Sample, make_samples
 from tongguocr.training.recogniser.validation import Exam

@@ -1,12 +1,26 @@
-"""What the blocks of a training stage are like: the table [recipe] of a stage file, and its canvases.
+"""What synthetic blocks are like: the table [recipe] of a stage file, and what one block draws by it.
 
-Plain numbers; blocks.py makes blocks of them, degradation.py degrades them, and validation asks for the easy
-ones.
+In: a random generator and the recipe's numbers. Out: the degradation of a block, and for tight blocks, which
+are a line or less that fills a narrow canvas to its edges, the lines to show and the canvas that they fill.
+
+Two things come on top of the degradation that pages have by chance. Worms leave half a character, so that
+context must tell the rest. Coarse blocks are cut with a blunt knife, inked too much or too little, and
+scanned small: corners are round, counters fill up, hairlines go, as in cheap editions and in small scans of
+good ones. Fonts never look so, and real ink does.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from math import atan, degrees
+from typing import Any
+
+import numpy as np
+
+from tongguocr.geometry import Box, height, width
+from tongguocr.training.synth.composition import Composition
+from tongguocr.training.synth.degradation import Degradation, sample_degradation
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,3 +107,94 @@ class Recipe:
             tight=0.0,
             tight_lines=0.0,
         )
+
+
+WORMS = (16, 64)
+"""Worms of a page that has many; a block gets about half of their holes."""
+
+
+COARSE: dict[str, tuple[float, float]] = {
+    "rounding": (0.015, 0.05),
+    "spread": (-0.003, 0.034),
+    "roughness": (0.3, 1.1),
+    "mottling": (0.0, 0.3),
+    "broken": (0.0, 0.7),
+    "touching": (0.0, 0.03),
+    "resolution": (0.42, 0.8),
+    "blur": (0.2, 0.8),
+}
+"""How coarse blocks may be: the least and the most of these fields of `Degradation`."""
+COARSE_DAMAGED = 0.4
+"""Share of coarse blocks whose strokes are broken, and of those whose strokes run together."""
+
+
+def sample_block_degradation(
+    rng: np.random.Generator, severity: float, holed: float = 0.0, coarse: float = 0.0
+) -> Degradation:
+    """The degradation of one block, holed and coarse as often as asked; shares of 0 draw nothing."""
+    degradation = sample_degradation(rng, severity, False)
+    if coarse and rng.random() < coarse:
+        degradation = coarsen(degradation, rng)
+    if holed and rng.random() < holed:
+        degradation = replace(degradation, wormholes=degradation.wormholes + int(rng.integers(*WORMS)))
+    return degradation
+
+
+def coarsen(degradation: Degradation, rng: np.random.Generator) -> Degradation:
+    """The same page printed from a coarse block and scanned small."""
+    drawn: dict[str, Any] = {}
+    for name, (least, most) in COARSE.items():
+        damage = name in ("broken", "touching")
+        drawn[name] = 0.0 if damage and rng.random() >= COARSE_DAMAGED else float(rng.uniform(least, most))
+    return replace(
+        degradation,
+        **drawn,
+        # Pale ink and thin strokes together leave nothing to read, and a binary film cuts greys once more.
+        starvation=0.3 * degradation.starvation,
+        film="grey" if degradation.film == "binary" else degradation.film,
+    )
+
+
+ALONE = 0.75
+"""Share of tight blocks that are part of one line; the others are up to three lines."""
+FILLED = 0.6
+"""A canvas of which less is filled is too large."""
+STRAY = 0.06
+"""The ends of a column may turn aside by this share of the canvas's width."""
+
+
+def pick_lines(composition: Composition, lines: range, rng: np.random.Generator) -> tuple[Composition, range]:
+    """One line cut short or a few lines, and the composition in which it is so short."""
+    first = lines[int(rng.integers(len(lines)))]
+    if rng.random() >= ALONE:
+        return composition, range(first, min(first + int(rng.integers(1, 4)), lines.stop))
+    whole = composition.lines[first]
+    count = whole.stop - whole.start
+    # Short ones more often: they are what goes wrong.
+    kept = min(1 + int(rng.random() ** 1.5 * count), count)
+    start = whole.start + int(rng.integers(count - kept + 1))
+    short = replace(whole, start=start, stop=start + kept)
+    before, after = composition.lines[:first], composition.lines[first + 1 :]
+    return replace(composition, lines=(*before, short, *after)), range(first, first + 1)
+
+
+def best_canvas(
+    canvases: Iterable[Canvas], box: Box, own: float, sizes: tuple[float, float]
+) -> Canvas | None:
+    """The canvas that the box fills best, its characters, `own` pixels high now, between two sizes."""
+    best, most = None, FILLED
+    for canvas in canvases:
+        factor = min(canvas.width / width(box), canvas.height / height(box))
+        filled = factor**2 * width(box) * height(box) / (canvas.width * canvas.height)
+        if sizes[0] <= own * factor <= sizes[1] and filled >= most:
+            best, most = canvas, filled
+    return best
+
+
+def spare_ends(degradation: Degradation, canvas: Canvas) -> Degradation:
+    """A degradation whose turn and curl leave the text of a tight block on its canvas."""
+    short, long = sorted((canvas.height, canvas.width))
+    most = degrees(atan(2 * STRAY * short / long))
+    return replace(
+        degradation, skew=float(np.clip(degradation.skew, -most, most)), curl=degradation.curl * short / long
+    )

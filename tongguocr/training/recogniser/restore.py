@@ -23,7 +23,7 @@ from tongguocr.training.recogniser.model import ModelSize, Recogniser
 from tongguocr.weights import MANIFEST, SHIPPED
 
 if TYPE_CHECKING:
-    from tongguocr.training.recogniser.stored import Stored
+    from tongguocr.training.recogniser.quantise import Stored
 
 MODEL = "model.pt"
 """The file of a run that has its best weights."""
@@ -92,7 +92,7 @@ def restore(folder: Path) -> tuple[Recogniser, Codec]:
     import onnx
     from onnx import numpy_helper
 
-    from tongguocr.training.recogniser.stored import missing, read_note
+    from tongguocr.training.recogniser.quantise import missing, read_note
 
     weights = load_weights(folder)
     size, shapes = _shapes(weights.size, folder / MANIFEST)

@@ -21,7 +21,7 @@ from tongguocr.training.checkpoint import Checkpoints, open_checkpoints
 from tongguocr.training.distributed import ProcessGroup, join_group, process_rank, world_size
 from tongguocr.training.loop import EndlessFeed, train
 from tongguocr.training.optimisers import freeze, make_optimisers
-from tongguocr.training.recogniser.feed import BlockFeed, Data, Painter
+from tongguocr.training.recogniser.block_feed import BlockFeed, Data, Painter
 from tongguocr.training.recogniser.labelled import Labelled
 from tongguocr.training.recogniser.losses import Forward, losses, total
 from tongguocr.training.recogniser.model import Recogniser

@@ -16,8 +16,8 @@ from torch import Tensor
 from tongguocr.alignment import MATCH, align
 from tongguocr.tokens.codec import Codec
 from tongguocr.tokens.transitions import TRANSITIONS
+from tongguocr.training.recogniser.block_feed import Data, to_device
 from tongguocr.training.recogniser.blocks import BlockMaker, Work
-from tongguocr.training.recogniser.feed import Data, to_device
 from tongguocr.training.recogniser.model import NOWHERE, STRIDE, Cache, Recogniser, find_peak
 from tongguocr.training.recogniser.recipe import Recipe
 from tongguocr.training.synth.gpu import GlyphAtlas, render_batch

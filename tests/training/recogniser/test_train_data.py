@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tongguocr.training.detector.real_pages import RealPage, make_page
-from tongguocr.training.recogniser.char_lines import lines_of_page
+from tongguocr.training.recogniser.train_data import lines_of_page
 from tongguocr.training.synth.real_ink import book_of, page_of
 
 SIZE = 20

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tongguocr.training.recogniser.degradation import COARSE, WORMS, coarsen, sample_block_degradation
+from tongguocr.training.recogniser.recipe import COARSE, WORMS, coarsen, sample_block_degradation
 from tongguocr.training.synth.degradation import sample_degradation
 
 

@@ -2,28 +2,30 @@
 
 The folder holds atlas.npz (with its parts), codec.json, counts.tsv, text.txt or text.txt.xz, and, where line
 images are given, lines.npz and held_out.npz, the pages that training must not see; and char_pages.npz, real
-pages with character boxes, for the detector; their lines join those to train on. It can be carried to a
-machine that has no fonts. The codec's characters are mined as `tongguocr vocab` mines them.
+pages with character boxes, for the detector; runs of their labelled characters join the lines to train on. It
+can be carried to a machine without fonts. The codec's characters are mined as `tongguocr vocab` mines them.
 """
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
+from itertools import groupby
+from pathlib import Path, PurePath
 
 import numpy as np
 
 from tongguocr.characters import is_ideograph
 from tongguocr.errors import InputError
 from tongguocr.files import make_folder, write_bytes
+from tongguocr.layout.link import chains_of
 from tongguocr.tokens.codec import make_codec
 from tongguocr.tokens.vocabulary import mine
 from tongguocr.training.detector.real_pages import FILE, RealPage, is_held_out, read_char_pages, save_pages
-from tongguocr.training.recogniser.char_lines import lines_of_page
 from tongguocr.training.synth.atlas import build_atlas, save_atlas
 from tongguocr.training.synth.fonts import load_fonts
-from tongguocr.training.synth.line_cuts import CIRCLE
+from tongguocr.training.synth.line_cuts import CIRCLE, extract_ink
 from tongguocr.training.synth.line_pieces import known_runs
 from tongguocr.training.synth.real_ink import (
     LineImage,
@@ -101,3 +103,37 @@ def _keep_char_pages(pages: list[RealPage], out: Path) -> str:
 def _coarse(lines: Lines) -> Lines:
     """Ink in sixteen levels: more than such scans have, and the file shrinks by a third."""
     return replace(lines, ink=((lines.ink.astype(np.uint16) + 8) // 17 * 17).astype(np.uint8))
+
+
+PAPER = 0.08
+"""Paper around a run, in characters."""
+
+
+def lines_of_page(page: RealPage, known: Callable[[str], bool]) -> Iterator[LineImage]:
+    """All runs of known characters of one page."""
+    number = 0
+    for chain in chains_of(page.following):
+        for is_known, run in groupby(
+            chain.tolist(), lambda k: bool(page.labels[k]) and known(page.labels[k])
+        ):
+            if is_known:
+                yield _cut_out(page, list(run), number)
+                number += 1
+
+
+def _cut_out(page: RealPage, run: list[int], number: int) -> LineImage:
+    boxes = page.boxes[run]
+    paper = PAPER * float(np.median(boxes[:, 3] - boxes[:, 1]))
+    (left, top), (right, bottom) = boxes[:, :2].min(0) - paper, boxes[:, 2:].max(0) + paper
+    x0, y0 = max(round(float(left)), 0), max(round(float(top)), 0)
+    grey = page.pixels[y0 : round(float(bottom)) + 1, x0 : round(float(right)) + 1]
+    between = (boxes[:-1, 3] + boxes[1:, 1]) / 2
+    cuts = np.concatenate([boxes[:1, 1], between, boxes[-1:, 3]]) - y0
+    text = "".join(page.labels[k] for k in run)
+    return LineImage(_name(page.name, number), text, extract_ink(grey), cuts.astype(np.float32))
+
+
+def _name(image: str, number: int) -> str:
+    """BOOK__PAGE_NUMBER, as line images are called; a page's name begins with its book's."""
+    stem = PurePath(image).stem
+    return f"{stem.rpartition('-')[0] or stem}__{stem}_{number}"
