@@ -1,9 +1,9 @@
 """How fast pages are scored: synthetic page pairs in, a table of seconds out.
 
-    python bench/metrics.py [--pages 1000]
+    python -m bench.metrics [--pages 1000]
 
 Every protocol runs through the code of `tongguocr eval`: text files are read, scored and summed up, in as
-many processes as there are cores. The peer, in the same run, is the straightforward way: nltk's
+many processes as there are cores. The baseline, in the same run, is the straightforward way: nltk's
 sentence_bleu, rapidfuzz's editops and Python sets, on texts in memory, without cleaning and without reading
 order, on one core. It is no target: it leaves out what is hard, and its CR follows another alignment.
 """
@@ -34,29 +34,29 @@ Pages = list[tuple[list[str], list[str]]]
 
 def make_pages(number: int, seed: int = 7) -> Pages:
     """Pairs (prediction, reference): 5 to 10 % of the characters wrong, some lines swapped, some lost."""
-    dice = random.Random(seed)
+    rng = random.Random(seed)
     pages: Pages = []
     for _ in range(number):
-        reference = ["".join(dice.choices(ALPHABET, k=CHARACTERS)) for _ in range(LINES)]
-        share = dice.uniform(0.05, 0.10)
-        predicted = [misread(line, share, dice) for line in reference]
-        for _ in range(dice.randrange(4)):
-            i = dice.randrange(LINES - 1)
+        reference = ["".join(rng.choices(ALPHABET, k=CHARACTERS)) for _ in range(LINES)]
+        share = rng.uniform(0.05, 0.10)
+        predicted = [misread(line, share, rng) for line in reference]
+        for _ in range(rng.randrange(4)):
+            i = rng.randrange(LINES - 1)
             predicted[i], predicted[i + 1] = predicted[i + 1], predicted[i]
-        if dice.random() < 0.2:
-            del predicted[dice.randrange(LINES)]
+        if rng.random() < 0.2:
+            del predicted[rng.randrange(LINES)]
         pages.append((predicted, reference))
     return pages
 
 
-def misread(line: str, share: float, dice: random.Random) -> str:
+def misread(line: str, share: float, rng: random.Random) -> str:
     """The line with about this share of its characters replaced, dropped or followed by another."""
     result = []
     for char in line:
-        if dice.random() >= share:
+        if rng.random() >= share:
             result.append(char)
         else:
-            result.append(dice.choice((dice.choice(ALPHABET), "", char + dice.choice(ALPHABET))))
+            result.append(rng.choice((rng.choice(ALPHABET), "", char + rng.choice(ALPHABET))))
     return "".join(result)
 
 
@@ -70,7 +70,7 @@ def write_pages(pages: Pages, folder: Path) -> tuple[Path, Path]:
 
 
 def straightforward(pages: Pages) -> dict[str, float]:
-    """The peer: AR, CR, NED, F1, P, R and BLEU, means over pages."""
+    """The baseline: AR, CR, NED, F1, P, R and BLEU, means over pages."""
     from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 
     sums = dict.fromkeys(("AR", "CR", "NED", "F1", "P", "R", "BLEU"), 0.0)
@@ -106,11 +106,11 @@ def main() -> None:
     table = Table(
         title=f"{machine}\n{len(pages)} pages of {LINES * CHARACTERS} characters", title_justify="left"
     )
-    for column in ("protocol", "seconds", "pages/s", "peer / ours", "AR", "CR", "BLEU", "RO-ED"):
+    for column in ("protocol", "seconds", "pages/s", "baseline / ours", "AR", "CR", "BLEU", "RO-ED"):
         table.add_column(column, justify="right")
-    straightforward(pages[:1])  # the import of nltk is not the peer's fault
-    peer, figures = timed(lambda: straightforward(pages))
-    rows = [("peer (no RO-ED)", peer, figures)]
+    straightforward(pages[:1])  # the import of nltk is not the baseline's fault
+    baseline, figures = timed(lambda: straightforward(pages))
+    rows = [("baseline (no RO-ED)", baseline, figures)]
     with tempfile.TemporaryDirectory() as folder:
         prediction, reference = write_pages(pages, Path(folder))
         for name in PROTOCOLS:
@@ -118,7 +118,9 @@ def main() -> None:
             rows.append((name, *timed(work)))
     for name, seconds, figures in rows:
         shown = (f"{figures[key]:.2f}" if key in figures else "-" for key in ("AR", "CR", "BLEU", "RO-ED"))
-        table.add_row(name, f"{seconds:.2f}", f"{len(pages) / seconds:.0f}", f"{peer / seconds:.2f}", *shown)
+        table.add_row(
+            name, f"{seconds:.2f}", f"{len(pages) / seconds:.0f}", f"{baseline / seconds:.2f}", *shown
+        )
     Console(width=110).print(table)
 
 

@@ -20,7 +20,7 @@ from tongguocr.engines.base import Engine
 from tongguocr.errors import InputError, MissingExtraError
 from tongguocr.evaluate.compare import Comparing, Leaf, compare, find_leaves
 from tongguocr.evaluate.compare_table import print_comparison
-from tongguocr.evaluate.text import METRICS
+from tongguocr.evaluate.metrics import METRICS
 from tongguocr.formats import write_page
 from tongguocr.page import Line, Page
 

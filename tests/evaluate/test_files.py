@@ -12,8 +12,8 @@ import pytest
 
 from tongguocr.errors import InputError
 from tongguocr.evaluate.files import evaluate
+from tongguocr.evaluate.metrics import METRICS
 from tongguocr.evaluate.protocols import PROTOCOLS
-from tongguocr.evaluate.text import METRICS
 from tongguocr.formats import write_page
 from tongguocr.page import Line, Page
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tongguocr.evaluate.metrics import Order
 from tongguocr.evaluate.order import match_quick, match_strict, quick_order, strict_order
-from tongguocr.evaluate.text import Order
 
 PAGE = ["學而時習之不亦說乎", "有朋自遠方來不亦樂乎", "人不知而不慍不亦君子乎", "巧言令色鮮矣仁"]
 

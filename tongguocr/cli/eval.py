@@ -24,7 +24,7 @@ def run(args: argparse.Namespace) -> None:
 
     need("Scoring", "eval", "rapidfuzz", "rich", "scipy")
     from tongguocr.evaluate.files import evaluate
-    from tongguocr.evaluate.tables import print_tables
+    from tongguocr.evaluate.report import print_tables
 
     result = evaluate(
         args.prediction,

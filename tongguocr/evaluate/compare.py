@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from tongguocr.engines import ENGINES, EngineOptions, find_engine
 from tongguocr.errors import InputError
 from tongguocr.evaluate.files import files_by_stem
-from tongguocr.evaluate.protocols import PROTOCOLS, PageScore, check, score_lines
+from tongguocr.evaluate.protocols import PROTOCOLS, PageScore, check_installed, score_lines
 from tongguocr.evaluate.report import Summary, summarise
 from tongguocr.formats import read_page
 from tongguocr.geometry import area
@@ -67,7 +67,7 @@ def compare(
     follow: Follow = lambda leaves, name: leaves,
 ) -> Summary:
     """The figures of every engine; `follow` hands on the pages that one of them reads, and may show a bar."""
-    check(PROTOCOLS[comparing.protocol])
+    check_installed(PROTOCOLS[comparing.protocol])
     leaves = find_leaves(folder, warn)
     for leaf in leaves if comparing.given_lines else ():
         _check_lines(leaf)

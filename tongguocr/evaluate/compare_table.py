@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from tongguocr.evaluate.report import Summary
-from tongguocr.evaluate.text import METRICS
+from tongguocr.evaluate.metrics import METRICS
+from tongguocr.evaluate.report import Summary, new_table
 
 EXTRAS = {"over_generation": "over-gen.", "lines_found": "lines found"}
 """What the protocol `strict` has besides."""
@@ -30,11 +29,8 @@ def make_table(result: Summary) -> Table:
     title = (
         f"{result['way']}{finder}, protocol {result['protocol']}, {pages} page{'s' * (pages != 1)}, percent"
     )
-    table = Table(title=title, title_justify="left", title_style="", box=box.SIMPLE_HEAD, pad_edge=False)
     extras = EXTRAS if result["protocol"] == "strict" else {}
-    table.add_column("")
-    for column in (*METRICS, *extras.values(), "pages/min"):
-        table.add_column(column, justify="right", no_wrap=True)
+    table = new_table(title, (*METRICS, *extras.values(), "pages/min"))
     for name, figures in result["engines"].items():
         speed = f"{figures['pages_a_minute']:.1f}"
         table.add_row(name, *(f"{figures[key]:.2f}" for key in (*METRICS, *extras)), speed)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tongguocr.errors import InputError
 from tongguocr.evaluate.occurrences import read_added
-from tongguocr.evaluate.protocols import PROTOCOLS, PageScore, check, score_lines
+from tongguocr.evaluate.protocols import PROTOCOLS, PageScore, check_installed, score_lines
 from tongguocr.evaluate.report import Summary, summarise
 from tongguocr.formats import READ_ENDINGS, ending_of, page_stem, read_page
 
@@ -44,7 +44,7 @@ def evaluate(
     warn: Callable[[str], None] = lambda message: None,
 ) -> Summary:
     """Score two files or two folders; what is missing or left over is told to `warn`, a sentence each."""
-    check(PROTOCOLS[protocol])
+    check_installed(PROTOCOLS[protocol])
     characters = None if added is None else read_added(added)
     pairs = find_pairs(prediction, reference, warn)
     score = partial(_score_pair, protocol=protocol, added=characters, fold_variants=fold_variants)

@@ -93,10 +93,8 @@ def clean_strict(line: str) -> str:
 def simplifier() -> Callable[[str], str]:
     """The conversion to simplified characters that MCS-Bench applies: zhconv's zh-cn, words included."""
     try:
-        with (
-            warnings.catch_warnings()
-        ):  # it opens its table through an old interface and leaves the file open
-            warnings.simplefilter("ignore")
+        # It opens its table through an old interface and leaves the file open.
+        with warnings.catch_warnings(action="ignore"):
             from zhconv import convert
 
             convert("", "zh-cn")

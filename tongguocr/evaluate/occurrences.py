@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tongguocr.alignment import DELETION, INSERTION, MATCH
 from tongguocr.errors import InputError
-from tongguocr.evaluate.text import harmonic_mean
+from tongguocr.evaluate.metrics import harmonic_mean
 from tongguocr.files import decode_utf8, read_bytes
 
 
@@ -48,7 +48,7 @@ class Occurrences:
 def count_occurrences(
     reference: str, prediction: str, steps: str, added: Collection[str]
 ) -> tuple[Occurrences, Occurrences]:
-    """One page's occurrences of the added characters and of all others, along the alignment of align.py."""
+    """One page's occurrences of the added characters and of all others, along their alignment."""
     hits, extra, missed = [0, 0], [0, 0], [0, 0]
     i = j = 0
     for step in steps:

@@ -18,14 +18,14 @@ from rapidfuzz.distance import Levenshtein
 from rapidfuzz.process import cdist
 from scipy.optimize import linear_sum_assignment
 
-from tongguocr.evaluate.text import Order
+from tongguocr.evaluate.metrics import Order
 
 Lines: TypeAlias = Sequence[str]
 Costs: TypeAlias = NDArray[np.float64]
 Run: TypeAlias = tuple[int, ...]
 """Predicted lines that follow each other, treated as one."""
-Wish: TypeAlias = tuple[Run, float]
-"""The run that some reference line likes best, and its distance from it."""
+Candidate: TypeAlias = tuple[Run, float]
+"""The run that is closest to some reference line, and its distance from it."""
 
 SURE = 0.25
 """Lines with a partner closer than this are never joined with their neighbours."""
@@ -141,14 +141,14 @@ def _choose_joins(reference: Lines, predicted: Lines, apart: Costs) -> list[Run]
     """The runs of neighbouring predicted lines to treat as one, none overlapping another."""
     fixed = [bool(closest < SURE) for closest in apart.min(axis=0)]
     free = [j for j in range(len(predicted)) if not fixed[j]]
-    wishes: list[Wish] = []
+    candidates: list[Candidate] = []
     for i in (i for i, closest in enumerate(apart.min(axis=1)) if closest >= SURE):
         runs = [_longest_run(reference[i], predicted, fixed, j) for j in free]
         costs = [_distance(reference[i], " ".join(predicted[j] for j in run)) for run in runs]
         if costs:
             best = costs.index(min(costs))
-            wishes.append((runs[best], costs[best]))
-    return _without_overlaps(sorted(wishes, key=lambda wish: wish[0][0]))
+            candidates.append((runs[best], costs[best]))
+    return _without_overlaps(sorted(candidates, key=lambda candidate: candidate[0][0]))
 
 
 def _longest_run(target: str, predicted: Lines, fixed: list[bool], start: int) -> Run:
@@ -173,23 +173,23 @@ def _joins_well(target: str, pieces: Lines) -> bool:
     return _window_distance(pieces[-1], target) < PIECE
 
 
-def _without_overlaps(wishes: list[Wish]) -> list[Run]:
-    """Of wishes that overlap, keep the compatible set with the smallest mean cost; sets grow greedily."""
-    groups: list[list[Wish]] = []
-    for wish in wishes:
-        if groups and any(set(wish[0]) & set(other) for other, _ in groups[-1]):
-            groups[-1].append(wish)
+def _without_overlaps(candidates: list[Candidate]) -> list[Run]:
+    """Of candidates that overlap, keep the compatible set with the smallest mean cost; sets grow greedily."""
+    groups: list[list[Candidate]] = []
+    for candidate in candidates:
+        if groups and any(set(candidate[0]) & set(other) for other, _ in groups[-1]):
+            groups[-1].append(candidate)
         else:
-            groups.append([wish])
+            groups.append([candidate])
     return [run for group in groups for run, _ in _best_path(group)]
 
 
-def _best_path(group: list[Wish]) -> list[Wish]:
-    paths: list[list[Wish]] = [[group[0]]]
+def _best_path(group: list[Candidate]) -> list[Candidate]:
+    paths: list[list[Candidate]] = [[group[0]]]
     for run, cost in group[1:]:
         placed = False
         for path in paths:
-            same = [wish for wish in path if wish[0] == run]
+            same = [candidate for candidate in path if candidate[0] == run]
             if same:
                 placed = True
                 if same[0][1] > cost:

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from functools import cache
 
 from tongguocr.alignment import align
+from tongguocr.evaluate.metrics import Order, Tally, count, extra_figures, figures
 from tongguocr.evaluate.normalise import clean_strict, clean_string, clean_words, simplifier
 from tongguocr.evaluate.occurrences import Occurrences, count_occurrences
 from tongguocr.evaluate.order import quick_order, strict_order
-from tongguocr.evaluate.text import Order, Tally, count, extra_figures, figures
 from tongguocr.variants import fold
 
 
@@ -102,7 +102,7 @@ def _simplify() -> Callable[[str], str]:
     return simplifier()
 
 
-def check(protocol: Protocol) -> None:
+def check_installed(protocol: Protocol) -> None:
     """Raise MissingExtraError now, not in the middle of the work, where the protocol's package is missing."""
     if protocol.simplify:
         _simplify()

@@ -15,7 +15,7 @@ from PIL import Image
 from tongguocr.cli import main
 from tongguocr.engines.glm.pretrained import load_pretrained, save_pretrained
 from tongguocr.errors import InputError
-from tongguocr.evaluate.text import METRICS
+from tongguocr.evaluate.metrics import METRICS
 from tongguocr.tokens.codec import split_target
 from tongguocr.training.glm.ablate import read_grid
 

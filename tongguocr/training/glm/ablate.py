@@ -21,9 +21,9 @@ from tongguocr.blocks.segment import Objective
 from tongguocr.engines.base import Engine, fill_page, make_inputs
 from tongguocr.engines.glm.pretrained import load_pretrained, save_pretrained
 from tongguocr.errors import InputError
-from tongguocr.evaluate.protocols import PROTOCOLS, check, score_lines
+from tongguocr.evaluate.metrics import METRICS
+from tongguocr.evaluate.protocols import PROTOCOLS, check_installed, score_lines
 from tongguocr.evaluate.report import summarise
-from tongguocr.evaluate.text import METRICS
 from tongguocr.files import make_folder, write_bytes
 from tongguocr.page import Block, Page
 from tongguocr.training.glm.expand import expand, read_added
@@ -101,7 +101,7 @@ def read_grid(path: Path) -> tuple[Base, list[Row]]:
 def run_grid(path: Path, out: Path, device: torch.device, say: Say) -> str:
     """Train and score every row that has no result yet; the table of all."""
     base, rows = read_grid(path)
-    check(PROTOCOLS[base.protocol])
+    check_installed(PROTOCOLS[base.protocol])
     make_folder(out)
     results = {}
     for row in rows:

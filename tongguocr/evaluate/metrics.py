@@ -74,7 +74,7 @@ def _plus(a: Any, b: Any) -> Any:
 
 
 def count(reference: str, prediction: str, steps: str, order: Order, *, multiset: bool) -> Tally:
-    """One page's tally: its two clean texts, the alignment of align.py and the comparison of its lines."""
+    """One page's tally: of its two clean texts, their alignment and the comparison of their lines."""
     ours, theirs = (list(text if multiset else set(text)) for text in (prediction, reference))
     grams = list(zip(_grams(prediction), _grams(reference), strict=True))
     return Tally(
@@ -163,6 +163,7 @@ def bleu(tally: Tally) -> float:
 
 
 def harmonic_mean(a: float, b: float) -> float:
+    """F1 of precision and recall; 0 where both are."""
     return 2 * a * b / (a + b) if a + b else 0.0
 
 

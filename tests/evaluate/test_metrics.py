@@ -12,7 +12,7 @@ from nltk.metrics import f_measure, precision, recall
 from nltk.translate.bleu_score import SmoothingFunction, corpus_bleu, sentence_bleu
 
 from tongguocr.alignment import align
-from tongguocr.evaluate.text import METRICS, Order, Tally, bleu, count, extra_figures, figures
+from tongguocr.evaluate.metrics import METRICS, Order, Tally, bleu, count, extra_figures, figures
 
 texts = st.text("天地玄黃宇宙", max_size=30)
 
