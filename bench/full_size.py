@@ -22,7 +22,7 @@ from rich.table import Table
 from bench.machine import machine, wait
 from tongguocr.engines.glm.config import MERGE, PUBLISHED, GlmSize
 from tongguocr.engines.glm.decoding import generate
-from tongguocr.engines.glm.processor import grids_of, patch_pictures
+from tongguocr.engines.glm.processor import patch_pictures
 from tongguocr.errors import InputError
 from tongguocr.training.distributed import ProcessGroup
 from tongguocr.training.glm.estimate import (
@@ -88,12 +88,12 @@ def paper_stages(blocks: int) -> dict[str, PaperStage]:
 
 def random_batch(trainer: GlmTrainer, shape: Shape) -> GlmBatch:
     """Pictures of noise with answers of noise."""
-    dice, prompt, stride = np.random.default_rng(0), trainer.prompt, trainer.processor.patch * MERGE
+    rng, prompt, stride = np.random.default_rng(0), trainer.prompt, trainer.processor.patch * MERGE
     sides = tuple(side // stride * stride for side in (shape.height, shape.width))
     samples = []
     for _ in range(shape.rows):
-        picture = dice.integers(0, 256, (*sides, 3)).astype(np.uint8)
-        ids = tuple(dice.integers(0, len(prompt.spellings) - TRANSITIONS, shape.answer).tolist())
+        picture = rng.integers(0, 256, (*sides, 3)).astype(np.uint8)
+        ids = tuple(rng.integers(0, len(prompt.spellings) - TRANSITIONS, shape.answer).tolist())
         tokens = len(prompt.ids(sides[0] * sides[1] // stride**2)) + shape.answer
         samples.append(GlmSample(picture, "", ids, tokens))
     return collate(samples, prompt, trainer.processor)
@@ -144,10 +144,9 @@ def time_reading(trainer: GlmTrainer, shape: Shape) -> str:
     device, batch = trainer.group.device, random_batch(trainer, shape)
     pictures = [picture.to(device) for picture in batch.pictures]
     network = trainer.network.eval().to(torch.bfloat16 if device.type == "cuda" else torch.float32)
-    grids = grids_of(pictures, trainer.processor)
     for longest in (2, shape.answer):
         start = wait(device)
-        patches = patch_pictures(pictures, trainer.processor)
+        patches, grids = patch_pictures(pictures, trainer.processor)
         with torch.compiler.set_stance("force_eager"):
             written = generate(network, patches, grids, trainer.prompt, longest, alternatives=4)
         seconds = wait(device) - start

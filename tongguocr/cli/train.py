@@ -123,13 +123,13 @@ def _train_glm(args: argparse.Namespace, stage: GlmPageStage | GlmBlockStage, de
 def _train_glm_on_blocks(
     args: argparse.Namespace, stage: GlmBlockStage, start: str | None, device: torch.device
 ) -> None:
-    from tongguocr.training.glm.plan import plan_drawn
+    from tongguocr.training.glm.estimate import estimate_blocks
     from tongguocr.training.glm.train import train_glm_blocks
     from tongguocr.training.recogniser.block_feed import load_data
 
     data = load_data(args.data)
     if args.dry_run is not None:
-        print(plan_drawn(stage, data.codec, args.dry_run))
+        print(estimate_blocks(stage, data.codec, args.dry_run))
         return
     train_glm_blocks(data, stage, start, args.out, device)
 
@@ -138,12 +138,12 @@ def _train_glm_on_pages(
     args: argparse.Namespace, stage: GlmPageStage, start: str, device: torch.device
 ) -> None:
     from tongguocr.engines.glm.pretrained import load_pretrained
-    from tongguocr.training.glm.plan import plan_pages
+    from tongguocr.training.glm.estimate import estimate_pages
     from tongguocr.training.glm.train import train_glm_pages
 
     say = _main_process_says()
     pages = read_stage_pages(args.pages, stage, say)
     if args.dry_run is not None:
-        print(plan_pages(stage, pages, start, args.dry_run))
+        print(estimate_pages(stage, pages, start, args.dry_run))
         return
     train_glm_pages(pages, stage, load_pretrained(start), args.out, device, say)

@@ -11,7 +11,7 @@ from glm_models import RARE, make_batch, make_pretrained
 from tongguocr.engines.glm.decoding import Decoded, DecodingState, generate
 from tongguocr.engines.glm.network import GlmNetwork
 from tongguocr.engines.glm.pretrained import PretrainedModel
-from tongguocr.engines.glm.processor import grids_of, patch_pictures
+from tongguocr.engines.glm.processor import patch_pictures
 from tongguocr.training.glm.expand import expand
 from tongguocr.training.glm.samples import GlmBatch
 
@@ -31,10 +31,10 @@ def test_greedy_reading_is_the_library_s_and_each_picture_s_own(
 ) -> None:
     model, prompt, processor = pretrained.model, pretrained.prompt, pretrained.processor
     network = GlmNetwork(model).eval()
-    patches, grids = patch_pictures(batch.pictures, processor), grids_of(batch.pictures, processor)
+    patches, grids = patch_pictures(batch.pictures, processor)
     together = generate(network, patches, grids, prompt, 12, alternatives=3)
     for row, (picture, grid) in enumerate(zip(batch.pictures, grids, strict=True)):
-        own = patch_pictures([picture], processor)
+        own, _ = patch_pictures([picture], processor)
         ids = torch.tensor([prompt.ids(grid[0] * grid[1] // 4)])
         with torch.no_grad():
             written = model.generate(
@@ -58,7 +58,7 @@ def test_greedy_reading_is_the_library_s_and_each_picture_s_own(
 
 def test_pictures_leave_when_they_are_told_to_stop(pretrained: PretrainedModel, batch: GlmBatch) -> None:
     processor = pretrained.processor
-    patches, grids = patch_pictures(batch.pictures, processor), grids_of(batch.pictures, processor)
+    patches, grids = patch_pictures(batch.pictures, processor)
     network = GlmNetwork(pretrained.model).eval()
     told: list[int] = []
 
@@ -78,8 +78,7 @@ def test_steps_that_are_played_back_write_the_same(
 ) -> None:
     """Without a GPU, playing back is doing again; tensors must stay in their place for that."""
     network = GlmNetwork(pretrained.model).eval()
-    patches = patch_pictures(batch.pictures, pretrained.processor)
-    grids = grids_of(batch.pictures, pretrained.processor)
+    patches, grids = patch_pictures(batch.pictures, pretrained.processor)
 
     def write() -> list[Decoded]:
         return generate(

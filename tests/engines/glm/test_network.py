@@ -8,7 +8,7 @@ from glm_models import RARE, make_pretrained
 
 from tongguocr.engines.glm.network import GlmNetwork
 from tongguocr.engines.glm.pretrained import PretrainedModel
-from tongguocr.engines.glm.processor import grids_of, patch_pictures
+from tongguocr.engines.glm.processor import patch_pictures
 from tongguocr.training.glm.expand import expand
 
 
@@ -21,7 +21,7 @@ def pretrained() -> PretrainedModel:
 def test_image_tokens_are_the_library_s(pretrained: PretrainedModel, shapes: list[tuple[int, int]]) -> None:
     dice = torch.Generator().manual_seed(2)
     pictures = [torch.randint(0, 256, (*shape, 3), generator=dice, dtype=torch.uint8) for shape in shapes]
-    patches, grids = patch_pictures(pictures, pretrained.processor), grids_of(pictures, pretrained.processor)
+    patches, grids = patch_pictures(pictures, pretrained.processor)
     fresh = make_pretrained().model
     network = GlmNetwork(make_pretrained().model)
     with torch.no_grad():

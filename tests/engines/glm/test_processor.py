@@ -53,10 +53,10 @@ def test_patches_are_those_of_the_library(shape: tuple[int, ...]) -> None:
         images=[pixels], return_tensors="np", input_data_format="channels_last"
     )
     scaled = scale_picture(pixels, processor)
-    mine = patch_pictures([torch.from_numpy(scaled.copy())], processor).numpy()
-    np.testing.assert_allclose(mine, theirs["pixel_values"], atol=1e-6)
+    patches, grids = patch_pictures([torch.from_numpy(scaled.copy())], processor)
+    np.testing.assert_allclose(patches.numpy(), theirs["pixel_values"], atol=1e-6)
     _, rows, columns = theirs["image_grid_thw"][0]
-    assert (scaled.shape[0] // 14, scaled.shape[1] // 14) == (rows, columns)
+    assert grids == [(scaled.shape[0] // 14, scaled.shape[1] // 14)] == [(rows, columns)]
     assert image_tokens(scaled, processor) == rows * columns // 4
 
 
@@ -67,7 +67,7 @@ def test_grey_pictures_have_three_channels_alike() -> None:
     painted = torch.from_numpy(grey)[None, None].float() / 255
     assert torch.allclose(
         to_patches(painted, ProcessorConfig()),
-        patch_pictures([torch.from_numpy(scaled.copy())], ProcessorConfig()),
+        patch_pictures([torch.from_numpy(scaled.copy())], ProcessorConfig())[0],
     )
 
 

@@ -13,16 +13,16 @@ from tiny_fonts import write_sources
 
 from tongguocr.cli import main
 from tongguocr.engines.glm.image_settings import load_image_settings
-from tongguocr.engines.glm.pretrained import load_pretrained
+from tongguocr.engines.glm.pretrained import PretrainedModel, load_pretrained
 from tongguocr.engines.glm.processor import read_processor_config, to_patches
 from tongguocr.errors import InputError
 from tongguocr.tokens.codec import FIXED, Codec
 from tongguocr.training.distributed import ProcessGroup
 from tongguocr.training.glm.estimate import count_parameters
+from tongguocr.training.glm.from_scratch import new_model
 from tongguocr.training.glm.network import GlmTrainingNetwork
 from tongguocr.training.glm.stage import GlmBlockStage
 from tongguocr.training.glm.task import GlmBlockTask, back_loss, codec_table
-from tongguocr.training.glm.train import from_nothing
 from tongguocr.training.glm.trainer import DENSE, MODEL, GlmTrainer
 from tongguocr.training.recogniser.block_feed import Data, load_data
 from tongguocr.training.recogniser.train_data import gather_data
@@ -88,8 +88,13 @@ def data(root: Path) -> Data:
     return load_data(root / "data")
 
 
+def from_scratch(data: Data, stage: GlmBlockStage) -> PretrainedModel:
+    return new_model(stage.size, data.codec.characters, stage.run.seed)
+
+
 def test_every_token_of_the_codec_is_one_of_the_model(root: Path, data: Data) -> None:
-    pretrained = from_nothing(data, load_block_stage(root / "stage.toml"))
+    stage = load_block_stage(root / "stage.toml")
+    pretrained = from_scratch(data, stage)
     table = codec_table(data.codec, pretrained.prompt)
     assert len(table) == len(data.codec) and len(set(table[2:].tolist())) == len(table) - 2
     for token in range(3, len(data.codec)):
@@ -148,7 +153,7 @@ def test_stages_that_do_not_fit(root: Path) -> None:
 
 def test_spots_are_the_image_tokens_around_a_character(root: Path, data: Data) -> None:
     stage = load_block_stage(root / "stage.toml")
-    pretrained = from_nothing(data, stage)
+    pretrained = from_scratch(data, stage)
     table = codec_table(data.codec, pretrained.prompt)
     network = GlmTrainingNetwork(pretrained.model, dense=True)
     trainer = GlmTrainer(network, network, pretrained, stage.run, ProcessGroup(torch.device("cpu")))
@@ -188,7 +193,7 @@ def test_a_character_looks_back_at_the_one_before_it() -> None:
 
 def test_fresh_tokens_differ_from_the_beginning(root: Path, data: Data) -> None:
     stage = load_block_stage(root / "stage.toml")
-    models = [from_nothing(data, stage).model for _ in range(2)]
+    models = [from_scratch(data, stage).model for _ in range(2)]
     rows = models[0].get_input_embeddings().weight.detach()
     close = torch.nn.functional.normalize(rows, dim=1) @ torch.nn.functional.normalize(rows, dim=1).T
     assert float(close.fill_diagonal_(0).abs().max()) < 0.7

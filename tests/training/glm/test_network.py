@@ -7,7 +7,7 @@ import torch
 from glm_models import RARE, make_batch, make_pretrained, make_samples
 
 from tongguocr.engines.glm.pretrained import PretrainedModel
-from tongguocr.engines.glm.processor import grids_of, patch_pictures
+from tongguocr.engines.glm.processor import patch_pictures
 from tongguocr.training.glm.expand import expand
 from tongguocr.training.glm.network import CharacterPlaces, GlmTrainingNetwork, first_head_scores
 from tongguocr.training.glm.samples import GlmBatch
@@ -27,10 +27,7 @@ def test_the_loss_is_the_library_s_over_the_answer_alone(
     pretrained: PretrainedModel, batch: GlmBatch
 ) -> None:
     model, prompt = pretrained.model, pretrained.prompt
-    patches, grids = (
-        patch_pictures(batch.pictures, pretrained.processor),
-        grids_of(batch.pictures, pretrained.processor),
-    )
+    patches, grids = patch_pictures(batch.pictures, pretrained.processor)
     mask = torch.zeros_like(batch.ids)
     for row, sample in enumerate(make_samples(pretrained)):
         mask[row, : sample.tokens] = 1
@@ -67,10 +64,7 @@ def test_heads_are_asked_as_the_library_asks_them(pretrained: PretrainedModel, b
 
 def test_all_parameters_learn(pretrained: PretrainedModel, batch: GlmBatch) -> None:
     network = GlmTrainingNetwork(pretrained.model, dense=True).train()
-    patches, grids = (
-        patch_pictures(batch.pictures, pretrained.processor),
-        grids_of(batch.pictures, pretrained.processor),
-    )
+    patches, grids = patch_pictures(batch.pictures, pretrained.processor)
     places = CharacterPlaces(
         torch.tensor([[0, 1, 5, 6], [2, 2, 2, 2]]),
         torch.full((2, 4), 0.25),
@@ -86,10 +80,7 @@ def test_all_parameters_learn(pretrained: PretrainedModel, batch: GlmBatch) -> N
 
 
 def test_checkpointing_changes_nothing(pretrained: PretrainedModel, batch: GlmBatch) -> None:
-    patches, grids = (
-        patch_pictures(batch.pictures, pretrained.processor),
-        grids_of(batch.pictures, pretrained.processor),
-    )
+    patches, grids = patch_pictures(batch.pictures, pretrained.processor)
     network, gradients = GlmTrainingNetwork(pretrained.model).train(), []
     for way in (
         pretrained.model.gradient_checkpointing_disable,

@@ -21,7 +21,7 @@ from tongguocr.engines.glm.engine import HfEngine
 from tongguocr.engines.glm.image_settings import ImageSettings, load_image_settings
 from tongguocr.engines.glm.network import GlmNetwork
 from tongguocr.engines.glm.pretrained import load_pretrained
-from tongguocr.engines.glm.processor import ProcessorConfig, grids_of, patch_pictures
+from tongguocr.engines.glm.processor import ProcessorConfig, patch_pictures
 from tongguocr.engines.guard import Guarded
 from tongguocr.errors import InputError
 from tongguocr.reader import Reader
@@ -110,7 +110,7 @@ def test_it_learns_and_comes_back_and_reads(root: Path) -> None:
         GlmMaker(pages, stage.pages, stage.settings, back.prompt, back.processor, 1).make("train", 0, 0)[0],
         *(back.prompt, back.processor),
     )
-    patches, grids = patch_pictures(batch.pictures, back.processor), grids_of(batch.pictures, back.processor)
+    patches, grids = patch_pictures(batch.pictures, back.processor)
     with torch.no_grad():
         first, second = (
             f.model(

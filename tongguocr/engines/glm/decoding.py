@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 
 from tongguocr.engines.glm.config import MERGE
-from tongguocr.engines.glm.network import GlmNetwork, Grid
-from tongguocr.engines.glm.processor import positions
+from tongguocr.engines.glm.network import GlmNetwork
+from tongguocr.engines.glm.processor import Grid, positions
 from tongguocr.engines.glm.prompt import Prompt
 
 WARM_UP = 2

@@ -176,7 +176,7 @@ class HfEngine(Engine):
         import torch
 
         from tongguocr.engines.glm.decoding import generate
-        from tongguocr.engines.glm.processor import grids_of, patch_pictures
+        from tongguocr.engines.glm.processor import patch_pictures
 
         def checked(row: int, token: int) -> bool:
             self.check()
@@ -184,7 +184,7 @@ class HfEngine(Engine):
 
         self.check()
         sent = [torch.from_numpy(picture.copy()).to(self.device) for picture in pictures]
-        patches, grids = patch_pictures(sent, self.processor), grids_of(pictures, self.processor)
+        patches, grids = patch_pictures(sent, self.processor)
         return generate(self.network, patches, grids, self.prompt, longest, checked, alternatives)
 
     def _to_reading(self, block: BlockInput, answer: Decoded, watch: AnswerWatch) -> BlockReading:

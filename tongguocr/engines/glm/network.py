@@ -17,10 +17,8 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from tongguocr.engines.glm.config import MERGE
-from tongguocr.engines.glm.processor import patch_places
+from tongguocr.engines.glm.processor import Grid, patch_places
 
-Grid: TypeAlias = tuple[int, int]
-"""A picture's rows and columns of patches."""
 Rotation: TypeAlias = tuple[Tensor, Tensor]
 """Cosines and sines by which positions turn queries and keys."""
 

@@ -200,7 +200,7 @@ def _own_files(processor: ProcessorConfig) -> dict[str, str]:
         "temporal_patch_size": TEMPORAL,
         "size": {"shortest_edge": processor.min_pixels, "longest_edge": processor.max_pixels},
         "image_mean": processor.mean,
-        "image_std": processor.deviation,
+        "image_std": processor.std,
     }
     tables = {TOKENIZER_CONFIG: tokenizer, PREPROCESSOR: pictures}
     return {name: json.dumps(table, indent=2) + "\n" for name, table in tables.items()} | {

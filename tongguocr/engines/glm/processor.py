@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -30,6 +30,8 @@ from tongguocr.page import Pixels
 PREPROCESSOR = "preprocessor_config.json"
 PROCESSOR = "processor_config.json"
 """Where newer programs write the same, as a part of it."""
+Grid: TypeAlias = tuple[int, int]
+"""A picture's rows and columns of patches."""
 MAX_ASPECT_RATIO = 200
 """The library's processor refuses pictures that are longer than so many times their breadth."""
 
@@ -43,7 +45,7 @@ class ProcessorConfig:
     max_pixels: int = 28 * 28 * 12_288
     """Both count a still picture twice, as two frames: 4.8 megapixels, 6,144 tokens."""
     mean: tuple[float, ...] = (0.48145466, 0.4578275, 0.40821073)
-    deviation: tuple[float, ...] = (0.26862954, 0.26130258, 0.27577711)
+    std: tuple[float, ...] = (0.26862954, 0.26130258, 0.27577711)
 
     def within(self, side: int) -> ProcessorConfig:
         """The same, with pictures of at most side x side pixels (the paper's maximum resolution)."""
@@ -68,7 +70,7 @@ def read_processor_config(folder: Path) -> ProcessorConfig:
             int(size.get("shortest_edge", usual.min_pixels)),
             int(size.get("longest_edge", usual.max_pixels)),
             tuple(map(float, held.get("image_mean", usual.mean))),
-            tuple(map(float, held.get("image_std", usual.deviation))),
+            tuple(map(float, held.get("image_std", usual.std))),
         )
     except (ValueError, TypeError, AttributeError):
         raise InputError(f"{path}: these are not settings of GLM-OCR's image processor.") from None
@@ -120,27 +122,24 @@ def to_patches(images: Tensor, processor: ProcessorConfig) -> Tensor:
     """
     if images.shape[1] == 1:
         images = images.expand(-1, 3, -1, -1)
-    mean, deviation = (images.new_tensor(v)[:, None, None] for v in (processor.mean, processor.deviation))
+    mean, std = (images.new_tensor(v)[:, None, None] for v in (processor.mean, processor.std))
     side = processor.patch
     rows, columns = images.shape[2] // (side * MERGE), images.shape[3] // (side * MERGE)
-    cut = ((images - mean) / deviation).reshape(-1, 3, rows, MERGE, side, columns, MERGE, side)
+    cut = ((images - mean) / std).reshape(-1, 3, rows, MERGE, side, columns, MERGE, side)
     # picture, channel, row, row in 2 x 2, pixel row, column, column in 2 x 2, pixel column
     ordered = cut.permute(0, 2, 5, 3, 6, 1, 4, 7).flatten(0, 4)
     return ordered[:, :, None].expand(-1, -1, TEMPORAL, -1, -1).flatten(1)
 
 
-def patch_pictures(pictures: Sequence[Tensor], processor: ProcessorConfig) -> Tensor:
-    """Patches of pictures of any sizes, height x width x 3 bytes, one after another."""
-    return torch.cat([to_patches(p.permute(2, 0, 1)[None].float() / 255, processor) for p in pictures])
+def patch_pictures(pictures: Sequence[Tensor], processor: ProcessorConfig) -> tuple[Tensor, list[Grid]]:
+    """The patches of pictures of any sizes, height x width x 3 bytes, one after another, and their grids."""
+    patches = [to_patches(p.permute(2, 0, 1)[None].float() / 255, processor) for p in pictures]
+    side = processor.patch
+    return torch.cat(patches), [(p.shape[0] // side, p.shape[1] // side) for p in pictures]
 
 
-def grids_of(pictures: Sequence[Tensor | Pixels], processor: ProcessorConfig) -> list[tuple[int, int]]:
-    """Rows and columns of the patches of pictures, height x width x 3."""
-    return [(p.shape[0] // processor.patch, p.shape[1] // processor.patch) for p in pictures]
-
-
-def patch_places(grids: Sequence[tuple[int, int]]) -> NDArray[np.int64]:
-    """Row and column of every patch, in the order of `to_patches`; a grid is rows and columns of patches."""
+def patch_places(grids: Sequence[Grid]) -> NDArray[np.int64]:
+    """Row and column of every patch, in the order of `to_patches`."""
     return np.concatenate([_places_of(rows, columns) for rows, columns in grids])
 
 
@@ -152,7 +151,7 @@ def _places_of(rows: int, columns: int) -> NDArray[np.int64]:
     return ordered.reshape(-1, 2).astype(np.int64)
 
 
-def positions(before: int, grid: tuple[int, int], after: int) -> NDArray[np.int64]:
+def positions(before: int, grid: Grid, after: int) -> NDArray[np.int64]:
     """3 x tokens: time, height and width of each token of a prompt with one picture, and what follows it."""
     rows, columns = grid[0] // MERGE, grid[1] // MERGE
     seen = np.stack([np.zeros((rows, columns), np.int64), *np.indices((rows, columns))]).reshape(3, -1)

@@ -47,9 +47,9 @@ class Base:
     added: str = ""
     """What `tongguocr vocab` wrote."""
     pages: tuple[str, ...] = ()
-    """KIND=DIR, to train on ..."""
+    """KIND=DIR, to train on."""
     test: tuple[str, ...] = ()
-    """... and to test on: official test splits, or all pages of a folder."""
+    """KIND=DIR, to test on: official test splits, or all pages of a folder."""
     stages: tuple[str, ...] = ("full-3",)
     protocol: str = "paper"
 
@@ -98,19 +98,19 @@ def read_grid(path: Path) -> tuple[Base, list[Row]]:
     return base, made
 
 
-def run_grid(path: Path, out: Path, device: torch.device, say: Say) -> str:
+def run_grid(path: Path, out: Path, device: torch.device, report: Say) -> str:
     """Train and score every row that has no result yet; the table of all."""
     base, rows = read_grid(path)
     check_installed(PROTOCOLS[base.protocol])
     make_folder(out)
     results = {}
     for row in rows:
-        say(f"Row {row.name}.")
-        results[row.name] = _run_row(base, row, out, device, say)
+        report(f"Row {row.name}.")
+        results[row.name] = _run_row(base, row, out, device, report)
     return tabulate(rows, results)
 
 
-def _run_row(base: Base, row: Row, out: Path, device: torch.device, say: Say) -> dict[str, float]:
+def _run_row(base: Base, row: Row, out: Path, device: torch.device, report: Say) -> dict[str, float]:
     folder, wanted = out / row.name, {"base": asdict(base), "row": asdict(row)}
     done = folder / RESULT
     if done.exists():
@@ -122,8 +122,8 @@ def _run_row(base: Base, row: Row, out: Path, device: torch.device, say: Say) ->
     stages = row.stages or base.stages
     for number, name in enumerate(stages, start=1):
         stage = _changed(load_glm_page_stage(find_stage(name)), row, last=number == len(stages))
-        start = _train(stage, base, start, folder / f"{number}", device, say)
-    figures = score(start, base, row, device, say)
+        start = _train(stage, base, start, folder / f"{number}", device, report)
+    figures = score(start, base, row, device, report)
     write_bytes(json.dumps({"of": wanted, "figures": figures}, indent=2).encode(), done)
     return figures
 
@@ -149,17 +149,19 @@ def _changed(stage: GlmPageStage, row: Row, last: bool) -> GlmPageStage:
     return replace(stage, pages=pages, settings=settings)
 
 
-def _train(stage: GlmPageStage, base: Base, start: str, out: Path, device: torch.device, say: Say) -> str:
+def _train(stage: GlmPageStage, base: Base, start: str, out: Path, device: torch.device, report: Say) -> str:
     done = out / "done"
     if not done.exists():
         sources = [parse_source(written) for written in base.pages]
-        pages = read_pages(sources, stage.pages.kinds, stage.pages.judged, stage.mapping, say)
-        train_glm_pages(pages, stage, load_pretrained(find_glm_start(start, out) or start), out, device, say)
+        pages = read_pages(sources, stage.pages.kinds, stage.pages.judged, stage.mapping, report)
+        train_glm_pages(
+            pages, stage, load_pretrained(find_glm_start(start, out) or start), out, device, report
+        )
         done.touch()
     return str(out / MODEL)
 
 
-def score(model: str, base: Base, row: Row, device: torch.device, say: Say) -> dict[str, float]:
+def score(model: str, base: Base, row: Row, device: torch.device, report: Say) -> dict[str, float]:
     """The figures of a model on the test pages, whose lines and order are given."""
     from tongguocr.engines.glm.engine import HfEngine
     from tongguocr.engines.guard import Guarded
@@ -169,7 +171,7 @@ def score(model: str, base: Base, row: Row, device: torch.device, say: Say) -> d
         inner.image_settings, square=inner.image_settings.square and row.read == "block"
     )
     protocol, scores = PROTOCOLS[base.protocol], {}
-    for number, labelled in enumerate(_test_pages(base, say)):
+    for number, labelled in enumerate(_test_pages(base, report)):
         page = with_pixels(labelled)
         if isinstance(page, str):
             continue
@@ -191,9 +193,9 @@ def read_as(page: Page, engine: Engine, row: Row) -> Page:
     return fill_page(bare, blocks, engine.read(make_inputs(bare, blocks)))
 
 
-def _test_pages(base: Base, say: Say) -> Iterator[LabelledPage]:
+def _test_pages(base: Base, report: Say) -> Iterator[LabelledPage]:
     for written in base.test:
-        yield from read_test(parse_source(written), say)
+        yield from read_test(parse_source(written), report)
 
 
 def tabulate(rows: list[Row], results: dict[str, dict[str, float]]) -> str:

@@ -1,30 +1,50 @@
 """What a run of the full-size model needs, before it begins: parameters, memory, arithmetic, hours.
 
-In: sizes of the network and of a stage's samples. Out: figures and a few lines of text (`--dry-run`). Memory
-is what 32-bit weights, gradients and AdamW take, plus the activations of one batch; time is arithmetic over
-the share of a GPU's peak that is reached, so it is no better than that share.
+In: a stage, and the pages or the codec it trains on. Out: a few lines of text (`--dry-run`). Sizes of samples
+are measured on a few pages; no weights are read, a model's config.json and tokenizer are enough. Memory is
+what 32-bit weights, gradients and AdamW take, plus the activations of one batch; time is arithmetic over the
+share of a GPU's peak that is reached, so it is no better than that share.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import fmean
 
-from tongguocr.engines.glm.config import MERGE, TEMPORAL, GlmSize
-from tongguocr.training.glm.samples import GlmSettings
+import numpy as np
+
+from tongguocr.engines.glm.config import MERGE, TEMPORAL, GlmSize, size_of
+from tongguocr.engines.glm.pretrained import TOKENIZER, find_folder, need_transformers
+from tongguocr.engines.glm.processor import image_tokens, read_processor_config
+from tongguocr.engines.glm.prompt import make_prompt
+from tongguocr.errors import InputError
+from tongguocr.tokens.base_tokenizer import open_tokenizer
+from tongguocr.tokens.codec import Codec
+from tongguocr.training.glm.samples import GlmMaker, GlmSample, GlmSettings
+from tongguocr.training.glm.stage import GlmBlockStage, GlmPageStage
+from tongguocr.training.recogniser.labelled import Labelled
+from tongguocr.training.recogniser.page_feed import tell
 
 PEAK = 989e12
 """Half-precision operations a second of an H100 or H200, as its maker gives them."""
 REACHED, COMPILED = 0.27, 0.44
 """Share of the peak that training reaches on an H200, layers computed twice counted in where they are; and
 with compiled layers, computed once. Measured with the published sizes by `python -m bench.full_size`."""
-DRAWN = 0.17
-"""... and by a whole run of full-drawn-1, painting and compiling included: a small network reaches less."""
+SYNTHETIC = 0.17
+"""Share of the peak that a whole run of full-drawn-1 reaches, painting and compiling included: a small
+network reaches less."""
+PROMPT_TOKENS = 11
+SAMPLED_PAGES = 40
+"""Pages whose samples are measured."""
 PASSES = {False: 3, True: 4}
 """Forward passes' worth of arithmetic a step: backward costs two, checkpointing one more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
+    """How many parameters the parts of a network have."""
+
     vision: int
     text: int
     tables: int
@@ -59,11 +79,10 @@ class SampleSize:
 
     image: int
     answer: int
-    prompt: int = 11
 
     @property
     def tokens(self) -> int:
-        return self.image + self.answer + self.prompt
+        return self.image + self.answer + PROMPT_TOKENS
 
 
 def forward_operations(size: GlmSize, sample: SampleSize) -> float:
@@ -77,7 +96,7 @@ def forward_operations(size: GlmSize, sample: SampleSize) -> float:
 
 
 def step_operations(size: GlmSize, sample: SampleSize, checkpointing: bool) -> float:
-    """... and of training on it."""
+    """Operations of training on one sample."""
     return PASSES[checkpointing] * forward_operations(size, sample)
 
 
@@ -105,7 +124,7 @@ def activation_bytes(size: GlmSize, sample: SampleSize, settings: GlmSettings) -
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Estimate:
     """A stage as it would run."""
 
     name: str
@@ -119,6 +138,7 @@ class Plan:
     reached: float = REACHED
 
     def hours(self) -> float:
+        """How long it takes on GPUs with this peak."""
         work = step_operations(self.size, self.sample, self.settings.checkpointing)
         return work * self.samples * self.epochs / (PEAK * self.reached * self.processes) / 3600
 
@@ -127,7 +147,8 @@ class Plan:
         shards = self.processes if self.settings.shard else 1
         return state_bytes(self.size, shards) + activation_bytes(self.size, self.sample, self.settings)
 
-    def tell(self) -> str:
+    def describe(self) -> str:
+        """A few lines for the user."""
         count = count_parameters(self.size)
         state = state_bytes(self.size, self.processes if self.settings.shard else 1)
         rows = max(self.settings.batch_tokens // max(self.sample.tokens, 1), 1)
@@ -147,3 +168,58 @@ class Plan:
                 " second.",
             ]
         )
+
+
+def read_size(folder: Path) -> GlmSize:
+    """The sizes in a folder's config.json."""
+    need_transformers()
+    from transformers import GlmOcrConfig
+
+    try:
+        return size_of(GlmOcrConfig.from_pretrained(folder, local_files_only=True))
+    except Exception as error:  # missing, no JSON, other keys: the library has a class for each
+        reason = (str(error).splitlines() or [type(error).__name__])[0][:150]
+        raise InputError(f"{folder}: its config.json cannot be used ({reason}).") from None
+
+
+def estimate_pages(stage: GlmPageStage, pages: Labelled, start: str, processes: int) -> str:
+    """What a stage on labelled pages needs."""
+    folder = find_folder(start)
+    size = read_size(folder)
+    prompt = make_prompt(open_tokenizer(folder), str(folder / TOKENIZER))
+    run, recipe = stage.run, replace(stage.pages, augment=False)
+    maker = GlmMaker(pages, recipe, stage.settings, prompt, read_processor_config(folder), run.seed)
+    numbers = np.linspace(0, len(pages.train) - 1, min(len(pages.train), SAMPLED_PAGES)).round().astype(int)
+    made = [maker.make("train", int(number), 0) for number in numbers]
+    samples: list[GlmSample] = [sample for found, _ in made for sample in found]
+    if not samples:
+        reasons = tell(sum((left for _, left in made), start=made[0][1]))
+        raise InputError(f"{pages.train[0].image}: no page gives a sample: {reasons}.")
+    seen = [image_tokens(s.picture, maker.processor) for s in samples]
+    sample = SampleSize(round(fmean(seen)), round(fmean(len(s.answer) for s in samples)))
+    count = round(len(samples) / len(numbers) * len(pages.train))
+    estimate = Estimate(
+        *(
+            f"{len(pages.train)} pages",
+            size,
+            sample,
+            count,
+            run.limits.epochs,
+            stage.settings,
+            max(processes, 1),
+        ),
+        reached=COMPILED if run.compile else REACHED,
+    )
+    return estimate.describe()
+
+
+def estimate_blocks(stage: GlmBlockStage, codec: Codec, processes: int) -> str:
+    """What a stage on drawn blocks needs; its blocks follow from its steps or its time."""
+    size = replace(stage.size, rows=max(stage.size.rows, len(codec) + 64))
+    canvas = max(stage.recipe.canvases, key=lambda c: c.height * c.width * c.blocks)
+    sample = SampleSize(canvas.height * canvas.width // size.stride**2, stage.recipe.longest // 3)
+    work = step_operations(size, sample, stage.settings.checkpointing)
+    limits, each = stage.run.limits, max(processes, 1)
+    count = limits.steps * canvas.blocks * each or round(limits.minutes * 60 * PEAK * SYNTHETIC * each / work)
+    settings = replace(stage.settings, batch_tokens=canvas.blocks * sample.tokens)
+    return Estimate("Drawn blocks", size, sample, count, 1, settings, each, SYNTHETIC).describe()

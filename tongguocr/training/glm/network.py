@@ -17,7 +17,8 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from tongguocr.engines.glm.network import GlmNetwork, Grid, Rotation
+from tongguocr.engines.glm.network import GlmNetwork, Rotation
+from tongguocr.engines.glm.processor import Grid
 
 IGNORED = -100
 """The target of places that are not scored, as in torch's cross entropy."""
@@ -46,9 +47,9 @@ class CharacterPlaces(NamedTuple):
     """Where the characters of a batch lie among its image tokens, and where these stand in a sequence."""
 
     around: Tensor
-    """characters x 4: the image tokens around each ..."""
+    """characters x 4: the image tokens around each."""
     weights: Tensor
-    """... and what each of them counts."""
+    """characters x 4: what each of these image tokens counts."""
     targets: Tensor
     """Each character's token, or IGNORED."""
     images: tuple[int, int]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 import torch
@@ -28,8 +28,6 @@ from tongguocr.training.recogniser.pages import LeftOut, PageRecipe, cut, religh
 
 BLANK = 20
 """Pictures whose ink and paper differ by less hold no text."""
-
-Saved: TypeAlias = Literal["bfloat16", "float32"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +61,9 @@ class GlmSample:
     picture: Pixels
     """height x width x 3, as large as the model sees it."""
     text: str
-    """The answer as it is written ..."""
+    """The answer as it is written."""
     answer: tuple[int, ...]
-    """... and its ids, with the end token."""
+    """Ids of the answer, with the end token."""
     tokens: int
     """Of the whole sequence."""
 
@@ -83,16 +81,16 @@ def make_glm_samples(
     settings: GlmSettings,
     prompt: Prompt,
     processor: ProcessorConfig,
-    dice: np.random.Generator | None,
+    rng: np.random.Generator | None,
 ) -> tuple[list[GlmSample], LeftOut]:
-    """A page's samples, in another light if there are dice, and what was left out."""
+    """A page's samples, in another light if there is a generator, and what was left out."""
     page = with_pixels(labelled)
     if isinstance(page, str):
         return [], Counter({page: 1})
     samples, left_out = list[GlmSample](), LeftOut()
     for block, given in cut(page, recipe):
         pixels = block_pixels(given, settings.square and recipe.granularity == "block")
-        made = _sample(pixels, block.lines(page), recipe, settings, prompt, processor, dice)
+        made = _sample(pixels, block.lines(page), recipe, settings, prompt, processor, rng)
         if isinstance(made, str):
             left_out[made] += 1
         else:
@@ -107,7 +105,7 @@ def _sample(
     settings: GlmSettings,
     prompt: Prompt,
     processor: ProcessorConfig,
-    dice: np.random.Generator | None,
+    rng: np.random.Generator | None,
 ) -> GlmSample | str:
     """One picture's sample, or why there is none."""
     if not all(line.text.strip() for line in lines):
@@ -117,14 +115,14 @@ def _sample(
     except InputError:
         return "samples whose text is not that of single lines"
     side = recipe.longest_side
-    if dice is not None:
-        side = round(side * min(float(dice.uniform(*recipe.scale)), 1.0))
+    if rng is not None:
+        side = round(side * min(float(rng.uniform(*recipe.scale)), 1.0))
     picture = scale_picture(pixels, processor.within(side))
     dark, bright = np.percentile(picture[::4, ::4], (1, 99))
     if bright - dark < BLANK:
         return "samples without ink"
-    if dice is not None:
-        picture = relight(picture, recipe, dice)[0]
+    if rng is not None:
+        picture = relight(picture, recipe, rng)[0]
     answer = (*prompt.encode(text), prompt.end)
     seen = image_tokens(picture, processor)
     tokens = len(prompt.before) + seen + len(prompt.after) + len(answer)
@@ -172,14 +170,14 @@ def collate(samples: Sequence[GlmSample], prompt: Prompt, processor: ProcessorCo
 
 
 def make_glm_batches(
-    samples: Sequence[GlmSample], tokens: int, dice: np.random.Generator | None
+    samples: Sequence[GlmSample], tokens: int, rng: np.random.Generator | None
 ) -> list[list[GlmSample]]:
-    """Samples of about one length together; the batches in any order, if there are dice."""
+    """Samples of about one length together; the batches in any order, if there is a generator."""
     return fill_batches(
         samples,
         lambda s: (s.tokens, s.picture.shape),
         lambda batch, s: (len(batch) + 1) * s.tokens <= tokens,
-        dice,
+        rng,
     )
 
 
@@ -197,13 +195,11 @@ class GlmMaker:
     def make(self, name: str, number: int, epoch: int) -> Made:
         page = (self.pages.train if name == "train" else self.pages.validation)[number]
         changed = name == "train" and self.recipe.augment
-        dice = np.random.default_rng([self.seed, epoch, number]) if changed else None
-        return make_glm_samples(page, self.recipe, self.settings, self.prompt, self.processor, dice)
+        rng = np.random.default_rng([self.seed, epoch, number]) if changed else None
+        return make_glm_samples(page, self.recipe, self.settings, self.prompt, self.processor, rng)
 
-    def batches(
-        self, samples: Sequence[GlmSample], dice: np.random.Generator | None
-    ) -> list[list[GlmSample]]:
-        return make_glm_batches(samples, self.settings.batch_tokens, dice)
+    def batches(self, samples: Sequence[GlmSample], rng: np.random.Generator | None) -> list[list[GlmSample]]:
+        return make_glm_batches(samples, self.settings.batch_tokens, rng)
 
     def stack(self, samples: Sequence[GlmSample]) -> Any:
         return collate(samples, self.prompt, self.processor)

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from tongguocr.engines.glm.config import MERGE
-from tongguocr.engines.glm.processor import grids_of, patch_pictures, positions, to_patches
+from tongguocr.engines.glm.processor import Grid, patch_pictures, positions, to_patches
 from tongguocr.engines.glm.prompt import Prompt
 from tongguocr.errors import InputError
 from tongguocr.tokens.codec import BYTES, SPECIALS, Codec
@@ -41,8 +41,7 @@ class GlmPageTask:
         return self.trainer.network
 
     def loss(self, batch: GlmBatch, passed: float) -> tuple[Tensor, Mapping[str, Tensor]]:
-        patches = patch_pictures(batch.pictures, self.trainer.processor)
-        grids = grids_of(batch.pictures, self.trainer.processor)
+        patches, grids = patch_pictures(batch.pictures, self.trainer.processor)
         with self.trainer.half():
             found: Losses = self.trainer.forward(
                 *(self.trainer.network.losses, batch.ids, batch.ids, batch.positions, batch.answer),
@@ -68,8 +67,7 @@ class GlmPageTask:
 
     def _read(self, exam: Sequence[GlmSample]) -> list[list[int]]:
         pictures = [torch.from_numpy(s.picture.copy()).to(self.trainer.group.device) for s in exam]
-        processor = self.trainer.processor
-        patches, grids = patch_pictures(pictures, processor), grids_of(pictures, processor)
+        patches, grids = patch_pictures(pictures, self.trainer.processor)
         return self.trainer.read(patches, grids, max(len(s.answer) for s in exam) + SURPLUS)
 
 
@@ -162,8 +160,11 @@ class GlmBlockTask:
     def _read(self, exams: Sequence[Exam]) -> list[list[int]]:
         """All together: a step of writing takes as long for one picture as for hundreds."""
         processor = self.trainer.processor
-        patches = [to_patches(exam.images.float() / 255, processor) for exam in exams]
-        grids = [grid for exam in exams for grid in grids_of(list(exam.images.movedim(1, -1)), processor)]
+        patches, grids = list[Tensor](), list[Grid]()
+        for exam in exams:
+            patches.append(to_patches(exam.images.float() / 255, processor))
+            high, wide = exam.images.shape[2:]
+            grids += [(high // processor.patch, wide // processor.patch)] * len(exam.images)
         longest = max(len(ids) for exam in exams for ids in exam.tokens) + SURPLUS
         return self.trainer.read(torch.cat(patches), grids, longest)
 

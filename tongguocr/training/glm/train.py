@@ -6,9 +6,7 @@ the weights that read the validation pages best, and resume.pt, from which the s
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -18,8 +16,7 @@ from tongguocr.engines.prepare import Scaling
 from tongguocr.errors import InputError
 from tongguocr.training.checkpoint import RESUME
 from tongguocr.training.distributed import join_group, process_rank, world_size
-from tongguocr.training.glm.expand import expand
-from tongguocr.training.glm.from_scratch import byte_tokenizer, random_model
+from tongguocr.training.glm.from_scratch import new_model
 from tongguocr.training.glm.samples import GlmMaker, GlmSettings
 from tongguocr.training.glm.stage import GlmBlockStage, GlmPageStage
 from tongguocr.training.glm.task import GlmBlockTask, GlmPageTask, codec_table
@@ -30,13 +27,6 @@ from tongguocr.training.recogniser.labelled import Labelled, Say
 from tongguocr.training.recogniser.page_feed import PageFeed
 from tongguocr.training.recogniser.recipe import Recipe
 from tongguocr.training.recogniser.validation import Judge
-
-PAPER, INK = (0.75,) * 3, (0.22,) * 3
-"""Mean and deviation of book pages. A model from nothing learns to see several times faster with them than
-with those of photographs, which the published one has: a page is mostly bright."""
-
-FAINT = 0.1
-"""What layers of a fresh language model add at first, in standard deviations."""
 
 
 def find_glm_start(given: str | None, out: Path) -> str | None:
@@ -78,7 +68,9 @@ def train_glm_blocks(
     feed = BlockFeed(data, recipe, run, process_rank())
     try:
         group = join_group(device)
-        pretrained = load_pretrained(start) if start else from_nothing(data, stage)
+        pretrained = (
+            load_pretrained(start) if start else new_model(stage.size, data.codec.characters, run.seed)
+        )
         table = codec_table(data.codec, pretrained.prompt).to(group.device)
         shown = block_image_settings(recipe)
         trainer, checkpoints = make_trainer(pretrained, run, stage.settings, out, group, shown, dense=True)
@@ -96,27 +88,6 @@ def block_image_settings(recipe: Recipe) -> ImageSettings:
     """Reading shows blocks as large as most that were drawn, where the small engine's are not smaller."""
     side = max(max(canvas.height, canvas.width) for canvas in recipe.canvases)
     return ImageSettings(False, side, min(Scaling().character, sum(recipe.size) / 2))
-
-
-def from_nothing(data: Data, stage: GlmBlockStage) -> PretrainedModel:
-    """A model of the stage's sizes, expanded by the characters of the data as any other would be."""
-    small = random_model(stage.size, byte_tokenizer(), stage.run.seed)
-    small = replace(small, processor=replace(small.processor, mean=PAPER, deviation=INK))
-    pretrained = expand(small, data.codec.characters)[0]
-    tell_apart(pretrained.model, stage.run.seed)
-    return pretrained
-
-
-@torch.no_grad()
-def tell_apart(model: Any, seed: int) -> None:
-    """Let tokens differ from the beginning: rows that expansion added are all but equal, and normed layers
-    add fifty times as much to a state as a fresh row holds."""
-    dice = torch.Generator().manual_seed(seed)
-    for table in dict.fromkeys((model.get_input_embeddings().weight, model.lm_head.weight)):
-        table.normal_(0, model.config.text_config.initializer_range, generator=dice)
-    for layer in model.model.language_model.layers:
-        layer.post_self_attn_layernorm.weight.fill_(FAINT)
-        layer.post_mlp_layernorm.weight.fill_(FAINT)
 
 
 def check_transitions(pretrained: PretrainedModel, settings: GlmSettings) -> None:
