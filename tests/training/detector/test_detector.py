@@ -32,7 +32,6 @@ from tongguocr.training.detector.paint import (
 )
 from tongguocr.training.detector.pictures import draw_picture, illustrate, make_scenes
 from tongguocr.training.detector.placing import keep_glyphs, label, merge
-from tongguocr.training.detector.seals import SIDE, make_seals, press_seals
 from tongguocr.training.detector.stage import DetectorStage
 from tongguocr.training.detector.validation import Judge
 from tongguocr.training.detector.windows import WindowRecipe
@@ -40,6 +39,8 @@ from tongguocr.training.stage import find_stage, load_stage
 from tongguocr.training.synth.composition import ComposedLine
 from tongguocr.training.synth.degradation import NO_DEGRADATION, Degradation
 from tongguocr.training.synth.gpu.degradation import stack_degradations
+from tongguocr.training.synth.gpu.seals import press_masks
+from tongguocr.training.synth.seals import MASK_SIDE, make_seals
 
 CPU = torch.device("cpu")
 CHARS = "天地玄黃宇宙洪荒日月盈昃辰宿列張寒來暑往"
@@ -220,16 +221,16 @@ def test_scenes_and_tones(source: Source) -> None:
 
 def test_a_seal_darkens_its_place_and_no_other(source: Source) -> None:
     masks = make_seals(40, 3, source.data.atlas)
-    assert masks.shape == (40, SIDE, SIDE) and (masks.reshape(40, -1).max(1) > 150).all()
+    assert masks.shape == (40, MASK_SIDE, MASK_SIDE) and (masks.reshape(40, -1).max(1) > 150).all()
     assert np.array_equal(masks, make_seals(40, 3, source.data.atlas))
     images = torch.full((3, 1, 160, 160), 0.9)
     place = torch.tensor([[1.0, 4.0, 70.0, 90.0, 40.0, 0.0, 0.6]])
-    pressed = press_seals(images, torch.from_numpy(masks), place)
+    pressed = press_masks(images, torch.from_numpy(masks), place)
     changed = torch.nonzero(pressed != images)
     assert (changed[:, 0] == 1).all() and 50 <= changed[:, 3].min() <= changed[:, 3].max() < 90
     assert 70 <= changed[:, 2].min() <= changed[:, 2].max() < 110
     assert pressed.min() == pytest.approx(0.9 * 0.4, abs=0.1) and (pressed <= images).all()
-    assert press_seals(images, torch.from_numpy(masks), place[:0]) is images
+    assert press_masks(images, torch.from_numpy(masks), place[:0]) is images
 
 
 def test_a_page_ends_at_its_edge_however_it_is_turned() -> None:

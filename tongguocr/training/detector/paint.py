@@ -19,14 +19,15 @@ from torch import Tensor
 
 from tongguocr.training.detector.pictures import make_scenes
 from tongguocr.training.detector.real_pages import RealPage
-from tongguocr.training.detector.seals import make_seals, press_seals
 from tongguocr.training.detector.windows import WindowRecipe, Windows
 from tongguocr.training.synth.atlas import Atlas
 from tongguocr.training.synth.gpu import GlyphAtlas, render_batch
 from tongguocr.training.synth.gpu.degradation import DegradationBatch
 from tongguocr.training.synth.gpu.lines import LineStore
+from tongguocr.training.synth.gpu.seals import press_masks
 from tongguocr.training.synth.gpu.warp import seen_at, target
 from tongguocr.training.synth.real_ink import Lines
+from tongguocr.training.synth.seals import make_seals
 
 READABLE = (10.0, 120.0)
 """Pixels: the longer side of characters that are to be found ..."""
@@ -166,7 +167,7 @@ class Painter:
         if self.pages is not None and len(work.views):
             real, more = self.pages.show(work.views, side)
             images, labels = torch.cat([images, real]), _joined(labels, more, work.batch.blocks)
-        return toned(press_seals(images, self.seals, work.seals), work.tones), labels
+        return toned(press_masks(images, self.seals, work.seals), work.tones), labels
 
     def _paper(self, work: Windows, side: int) -> Tensor:
         """blocks x 1 x side x side: 1 on the page, 0 on its table and where a slip lies."""

@@ -18,7 +18,6 @@ from PIL import Image, ImageDraw, ImageFilter, ImageFont
 from tongguocr.geometry import Box
 from tongguocr.page import Pixels
 from tongguocr.training.detector.placing import keep_glyphs
-from tongguocr.training.detector.seals import any_glyph
 from tongguocr.training.synth.atlas import Atlas
 from tongguocr.training.synth.composition import Composition, Mark, Patch, Stroke
 from tongguocr.training.synth.degradation import Degradation, Ground
@@ -242,5 +241,5 @@ def _label(picture: Image.Image, side: int, em: float, atlas: Atlas, rng: np.ran
             draw.text((x + 0.1 * high, top), text, fill=(40, 40, 40), font=font)
         else:
             for at in np.arange(x + 0.1 * high, x + wide - 0.8 * high, 0.85 * high):
-                glyph = Image.fromarray(any_glyph(atlas, rng)).resize((max(int(0.8 * high), 4),) * 2)
+                glyph = Image.fromarray(atlas.random_mask(rng)).resize((max(int(0.8 * high), 4),) * 2)
                 picture.paste((40, 40, 40), (int(at), int(top)), glyph)

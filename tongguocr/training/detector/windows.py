@@ -19,13 +19,13 @@ from torch import Tensor
 from tongguocr.geometry import Box
 from tongguocr.training.detector.pictures import illustrate
 from tongguocr.training.detector.placing import keep_glyphs, label, merge, moved, typical_size
-from tongguocr.training.detector.seals import draw_places
 from tongguocr.training.recogniser.recipe import sample_block_degradation
 from tongguocr.training.synth.atlas import Atlas
 from tongguocr.training.synth.composition import Composition, scaled
 from tongguocr.training.synth.degradation import Degradation
 from tongguocr.training.synth.gpu.degradation import DegradationBatch, stack_degradations
 from tongguocr.training.synth.gpu.pack import Batch, line_group, pack
+from tongguocr.training.synth.gpu.seals import draw_places
 from tongguocr.training.synth.kinds import compose_page, pick_kind
 from tongguocr.training.synth.real_blocks import LineBlock, LineBlockComposer, LineBlockSettings, for_real_ink
 from tongguocr.training.synth.real_ink import Lines
@@ -96,7 +96,7 @@ class Windows:
     covers: Tensor
     """windows x 4: where a slip lies on the page; an empty box for none."""
     seals: Tensor
-    """n x 7 (seals.py)."""
+    """n x 7 (gpu/seals.py)."""
     tones: Tensor
     """all windows x 4: exponent, contrast, brightness, 1 if inverted."""
     views: Tensor

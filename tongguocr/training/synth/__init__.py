@@ -13,7 +13,7 @@ ink          glyphs, rules and marks before degradation
 weight       stand-in faces made as heavy as the page's own
 impression   what block, brush and pressure make of the ink
 paper        the sheet: texture, stains, worm holes, the other side's ink
-seals        owners' seals
+seals        owners' seals, cut for both renderers and the detector
 surroundings table, ruler, colour chart, facing page
 camera       the page bent, lit, filmed and compressed
 degradation         what time and the camera do to a page, as plain numbers for both renderers

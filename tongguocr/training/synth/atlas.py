@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tongguocr.errors import InputError
+from tongguocr.page import Pixels
 from tongguocr.training.synth.fonts import Face, FontBook, glyph_mask, mask_side
 
 PART_BYTES = 48_000_000
@@ -55,6 +56,10 @@ class Atlas:
         if cell < 0:
             raise KeyError(f"{self.faces[face].key} has no {char}")
         return self.mask_of(cell)
+
+    def random_mask(self, rng: np.random.Generator) -> Pixels:
+        """Any glyph of any face, 255 for ink."""
+        return self.mask_of(int(rng.integers(len(self.bits)))) * np.uint8(255)
 
     def mask_of(self, cell: int) -> NDArray[np.bool_]:
         """The pixels of one cell."""

@@ -1,39 +1,105 @@
-"""Seals: red squares and ovals with two to four characters, pressed on the page long after the printing.
+"""Owners' seals: red squares and ovals with a few characters, pressed on the page long after the printing.
 
-A font book, a size and a generator come in, a mask of red ink from 0 to 255 goes out. Relief seals print
-the characters in red, intaglio seals leave them white.
+One function cuts every seal, `cut_seal`: a border, characters in columns, in relief (red characters) or
+intaglio (white ones). What differs is where the characters come from and who presses it:
+
+`seal_layer`  the CPU renderer's: collectors' words in a font of the book, where owners press them, one page
+              at a time; turned, with worn edges and blotchy ink.
+`make_seals`  the detector's: one to nine characters of any face of the atlas, since a machine that trains
+              has no fonts. Masks are made once; gpu/seals.py turns, scales and presses them by the thousand.
+
+The recogniser's training blocks have no such mask: their seals show ink of another block (gpu/seals.py),
+because blocks of real lines come without any atlas, and a reader only has to read on beneath them.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
 
 import numpy as np
 from PIL import Image, ImageDraw
 
 from tongguocr.page import Pixels
+from tongguocr.training.synth.atlas import Atlas
 from tongguocr.training.synth.composition import Composition, Floats
 from tongguocr.training.synth.degradation import Colour
 from tongguocr.training.synth.fields import Shape, blurred, smooth_noise, soft_step
 from tongguocr.training.synth.fonts import FontBook, glyph_mask
 from tongguocr.training.synth.ink import as_floats
 
+DrawGlyph: TypeAlias = Callable[[int, int], Pixels | None]
+"""From a character's number on the seal and the em wanted to its mask; None leaves its place empty."""
+
 REDS: tuple[Colour, ...] = ((176, 42, 34), (190, 62, 44), (158, 48, 48), (200, 84, 62))
 """Cinnabar paste, from fresh to faded."""
-_SMALLEST = 8
+MASK_SIDE = 96
+"""Pixels of a mask of `make_seals`."""
+SMALLEST = 8
 """A page too small for a seal of this many pixels gets none."""
-_WORDS = ("之印", "藏書", "圖書", "珍藏", "書院藏書", "讀書樂趣", "山房藏書", "校書之印", "文庫", "藏書之印")
+WORDS = ("之印", "藏書", "圖書", "珍藏", "書院藏書", "讀書樂趣", "山房藏書", "校書之印", "文庫", "藏書之印")
 """What collectors' seals say."""
+GRIDS = ((1, 1), (2, 1), (2, 1), (3, 1), (4, 1), (2, 2), (2, 2), (3, 2), (4, 2), (3, 3), (1, 2))
+"""Rows and columns of characters on a seal of `make_seals`, those that are seen most several times."""
+
+
+def cut_seal(
+    size: tuple[int, int],
+    count: int,
+    columns: int,
+    glyph: DrawGlyph,
+    *,
+    oval: bool,
+    intaglio: bool,
+    rim: int,
+    inset: int,
+    double: bool = False,
+) -> Pixels:
+    """A seal's face as it is cut, 255 where it prints: `size` is width and height in pixels.
+
+    `count` characters stand in columns from the right, `inset` pixels from the edge; `rim` is the border's
+    thickness, and a `double` border has a thin line inside.
+    """
+    width, height = size
+    image = Image.new("L", size)
+    draw = ImageDraw.Draw(image)
+    outline = draw.ellipse if oval else draw.rectangle
+    outline((0, 0, width - 1, height - 1), fill=255 if intaglio else 0, outline=255, width=rim)
+    if double:
+        outline((2 * rim, 2 * rim, width - 1 - 2 * rim, height - 1 - 2 * rim), outline=255, width=1)
+    letters = _letters(count, columns, glyph, (max(width - 2 * inset, 1), max(height - 2 * inset, 1)))
+    face = np.asarray(image).copy()
+    place = face[inset : inset + letters.shape[0], inset : inset + letters.shape[1]]
+    if intaglio:
+        np.minimum(place, 255 - letters, out=place)
+    else:
+        np.maximum(place, letters, out=place)
+    return face
+
+
+def _letters(count: int, columns: int, glyph: DrawGlyph, size: tuple[int, int]) -> Pixels:
+    """The characters in columns from the right, each stretched to its cell."""
+    rows = max(-(-count // columns), 1)
+    w, h = size[0] / columns, size[1] / rows
+    image = Image.new("L", size)
+    for k in range(count):
+        mask = glyph(k, max(round(max(w, h)), 4))
+        if mask is not None:
+            cell = Image.fromarray(mask).resize((max(round(w), 1), max(round(h), 1)))
+            image.paste(cell, (round(size[0] - w * (k // rows + 1)), round(k % rows * h)))
+    return np.asarray(image)
 
 
 def seal_layer(
     shape: Shape, count: int, fonts: FontBook, composition: Composition, em: float, rng: np.random.Generator
 ) -> Floats:
-    """All seals of a page: density of red, 0 to 1."""
+    """All seals of a page for the CPU renderer: density of red, 0 to 1."""
     layer = np.zeros(shape, np.uint8)
     for _ in range(count):
         side = int(min(max(em * rng.uniform(1.3, 3.2), 16), 0.45 * min(shape)))
-        if side < _SMALLEST:
+        if side < SMALLEST:
             continue
-        seal = _make_seal(side, fonts, composition, rng)
+        seal = _owners_seal(side, fonts, composition, rng)
         x, y = _place(shape, seal.shape, composition, em, rng)
         region = layer[y : y + seal.shape[0], x : x + seal.shape[1]]
         np.maximum(region, seal[: region.shape[0], : region.shape[1]], out=region)
@@ -55,33 +121,30 @@ def _place(
     return left, int(np.clip(y, 0, max(shape[0] - size[0], 0)))
 
 
-def _make_seal(side: int, fonts: FontBook, composition: Composition, rng: np.random.Generator) -> Pixels:
-    """One seal, turned a little, unevenly inked."""
+def _owners_seal(side: int, fonts: FontBook, composition: Composition, rng: np.random.Generator) -> Pixels:
+    """One seal with a collector's words, pressed."""
     oval = rng.random() < 0.25
     intaglio = not oval and rng.random() < 0.45
     face = _seal_face(fonts, composition, rng)
     words = _words(fonts, face, composition, rng)
     tall = oval or len(words) <= 2 or rng.random() < 0.15
-    width, height = (round(side * 0.62), side) if tall else (side, side)
-    image = Image.new("L", (width, height), 0)
     rim = max(round(side * 0.045), 1)
-    draw = ImageDraw.Draw(image)
-    outline = draw.ellipse if oval else draw.rectangle
-    outline((0, 0, width - 1, height - 1), fill=255 if intaglio else 0, outline=255, width=rim)
-    inset = rim + (round(side * 0.09) if oval else 1)
-    letters = _letters(words, fonts, face, (width - 2 * inset, height - 2 * inset), 1 if tall else 2)
-    carved = np.asarray(image).copy()
-    place = carved[inset : inset + letters.shape[0], inset : inset + letters.shape[1]]
-    if intaglio:
-        np.minimum(place, 255 - letters, out=place)
-    else:
-        np.maximum(place, letters, out=place)
-    return _pressed(carved, side, rng)
+    seal = cut_seal(
+        (round(side * 0.62), side) if tall else (side, side),
+        len(words),
+        1 if tall else 2,
+        lambda k, em: _font_glyph(words[k], fonts, face, em),
+        oval=oval,
+        intaglio=intaglio,
+        rim=rim,
+        inset=rim + (round(side * 0.09) if oval else 1),
+    )
+    return _pressed(seal, side, rng)
 
 
 def _words(fonts: FontBook, face: int, composition: Composition, rng: np.random.Generator) -> str:
     """A collector's words, or the page's own characters where the fonts lack them."""
-    words = [w for w in _WORDS if all(fonts.face_for(char, face) is not None for char in w)]
+    words = [w for w in WORDS if all(fonts.face_for(char, face) is not None for char in w)]
     if words or not len(composition):
         return words[int(rng.integers(len(words)))] if words else ""
     count = int(rng.integers(2, 5))
@@ -92,37 +155,63 @@ def _seal_face(fonts: FontBook, composition: Composition, rng: np.random.Generat
     """A brush face where there is one; a held-out one only on a page in a held-out face."""
     own = int(composition.faces[0]) if len(composition) else 0
     held_out = fonts.faces[own].held_out
-    alike = [k for k, f in enumerate(fonts.faces) if f.group == "brush" and f.held_out == held_out]
-    return alike[int(rng.integers(len(alike)))] if alike else own
+    brushes = [k for k, f in enumerate(fonts.faces) if f.group == "brush" and f.held_out == held_out]
+    return brushes[int(rng.integers(len(brushes)))] if brushes else own
 
 
-def _letters(words: str, fonts: FontBook, face: int, size: tuple[int, int], columns: int) -> Pixels:
-    """The characters in columns from the right."""
-    width, height = max(size[0], 1), max(size[1], 1)
-    rows = max(-(-len(words) // columns), 1)
-    w, h = width / columns, height / rows
-    em = max(round(max(w, h)), 4)
-    image = Image.new("L", (width, height))
-    for k, char in enumerate(words):
-        drawn_by = fonts.face_for(char, face)
-        if drawn_by is None:
-            continue
-        mask = Image.fromarray(glyph_mask(fonts.faces[drawn_by], char, em))
-        margin = (mask.width - em) // 2
-        mask = mask.crop((margin, margin, mask.width - margin, mask.height - margin))
-        place = (round(width - w * (k // rows + 1)), round(k % rows * h))
-        image.paste(mask.resize((max(round(w), 1), max(round(h), 1))), place)
-    return np.asarray(image)
+def _font_glyph(char: str, fonts: FontBook, face: int, em: int) -> Pixels | None:
+    """The character's em box without the room for overhang around it."""
+    drawn_by = fonts.face_for(char, face)
+    if drawn_by is None:
+        return None
+    mask = glyph_mask(fonts.faces[drawn_by], char, em)
+    margin = (len(mask) - em) // 2
+    return mask[margin : len(mask) - margin, margin : len(mask) - margin]
 
 
-def _pressed(carved: Pixels, side: int, rng: np.random.Generator) -> Pixels:
+def _pressed(seal: Pixels, side: int, rng: np.random.Generator) -> Pixels:
     """Turned by a few degrees, with worn edges, thin and blotchy ink."""
     angle = float(rng.normal(0, 2.5))
-    turned = Image.fromarray(carved).rotate(angle, Image.Resampling.BILINEAR, expand=True)
+    turned = Image.fromarray(seal).rotate(angle, Image.Resampling.BILINEAR, expand=True)
     soft = blurred(np.asarray(turned), max(side * 0.008, 0.5)).astype(np.float32)
     shape = (soft.shape[0], soft.shape[1])
     blotches = 0.5 + 0.2 * smooth_noise(rng, shape, side * 0.06) + 0.12 * smooth_noise(rng, shape, 1.5)
     fade = rng.uniform(0.5, 0.95) * np.clip(0.9 + 0.25 * smooth_noise(rng, shape, side * 0.5), 0.25, 1)
     density = soft_step(soft / 255 - blotches.astype(np.float32) * np.float32(0.55), 0.0, 0.3) * fade
     pressed: Pixels = (density * 255).astype(np.uint8)
+    return pressed
+
+
+def make_seals(count: int, seed: int, atlas: Atlas) -> Pixels:
+    """Masks for the detector's training, count x MASK_SIDE x MASK_SIDE, a tall seal with empty sides."""
+    rng = np.random.default_rng([seed, 6])
+    return np.stack([_atlas_seal(atlas, rng) for _ in range(count)])
+
+
+def _atlas_seal(atlas: Atlas, rng: np.random.Generator) -> Pixels:
+    """One seal with random characters, in the middle of its mask."""
+    rows, columns = GRIDS[int(rng.integers(len(GRIDS)))]
+    # Characters are as wide as high, give or take a quarter.
+    shape = columns / rows * float(rng.uniform(0.8, 1.25))
+    wide, high = round(MASK_SIDE * min(shape, 1.0)), round(MASK_SIDE / max(shape, 1.0))
+    oval = rng.random() < (0.3 if columns == 1 and rows > 1 else 0.06)
+    intaglio = rng.random() < 0.4
+    rim = round(MASK_SIDE * float(rng.uniform(0.012, 0.075)))
+    double = not intaglio and min(wide, high) > 8 * rim and rng.random() < 0.2
+    inset = rim + MASK_SIDE * float(rng.uniform(0.0, 0.05)) + (0.1 * min(wide, high) if oval else 0.0)
+    seal = cut_seal(
+        (wide, high),
+        rows * columns,
+        columns,
+        lambda k, em: atlas.random_mask(rng),
+        oval=oval,
+        intaglio=intaglio,
+        rim=max(rim, 1),
+        inset=round(inset),
+        double=double,
+    )
+    left, top = (MASK_SIDE - wide) // 2, (MASK_SIDE - high) // 2
+    mask = np.pad(seal, ((top, MASK_SIDE - high - top), (left, MASK_SIDE - wide - left)))
+    uneven = 1 + 0.25 * smooth_noise(rng, mask.shape, 12.0) + 0.15 * smooth_noise(rng, mask.shape, 1.5)
+    pressed: Pixels = (mask * np.clip(uneven, 0.1, 1.0)).astype(np.uint8)
     return pressed

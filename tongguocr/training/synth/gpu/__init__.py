@@ -10,6 +10,7 @@ lines       real lines
 shaping     forms of glyphs that stray from their outlines, for training
 degradation a batch's degradation as tensors
 fields      noise, blur, resampling, JPEG
+seals       seals pressed on images
 warp        the page's bend
 degrade     from ink to a degraded image
 """

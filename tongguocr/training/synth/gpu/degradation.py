@@ -21,6 +21,7 @@ from tongguocr.training.synth.composition import Mark, Stroke
 from tongguocr.training.synth.degradation import Degradation, limit_for_size
 from tongguocr.training.synth.gpu.fields import coarseness_of
 from tongguocr.training.synth.gpu.pack import Group, mark_group, stroke_group
+from tongguocr.training.synth.gpu.seals import draw_ink_seals
 
 Extent: TypeAlias = tuple[int, int]
 """A canvas's width and height, in the order of x and y."""
@@ -46,7 +47,7 @@ class DegradationBatch:
     stains: Tensor
     """MAX_STAINS x 5 x blocks: x, y, radius, flatness, depth; depth 0 for none."""
     seals: Tensor
-    """n x 9: block, x, y, side, oval, intaglio, which character it shows (0 to 1), density, turn."""
+    """n x 9, see `draw_ink_seals`."""
     bleeding: Tensor
     """Which blocks show the other side."""
     coarse: Tensor
@@ -97,7 +98,7 @@ def stack_degradations(
         holes=mark_group([(k, m) for k, (w, em) in pairs for m in _holes(w.wormholes, em, extent, rng)]),
         foxing=mark_group([(k, _spot(em, extent, rng)) for k, (w, em) in pairs for _ in range(w.foxing)]),
         stains=_stains(degradations, ems, extent, rng),
-        seals=_seals(degradations, ems, extent, rng),
+        seals=draw_ink_seals(degradations, ems, extent, rng),
         bleeding=_chosen([w.bleed > 0 for w in degradations]),
         coarse=_chosen([w.resolution < 1 for w in degradations]),
     )
@@ -222,19 +223,3 @@ def _stains(
             radius, flatness = rng.uniform(1.5, 6.0) * em, rng.uniform(0.6, 1.6)
             stains[j, :, k] = (x, rng.random() * extent[1], radius, flatness, rng.uniform(0.15, 0.5))
     return torch.from_numpy(stains[: max((w.stains for w in degradations), default=0)])
-
-
-def _seals(
-    degradations: Sequence[Degradation], ems: Sequence[float], extent: Extent, rng: np.random.Generator
-) -> Tensor:
-    """At most one a block: a page's three are seldom in one place."""
-    rows = []
-    for k, (degradation, em) in enumerate(zip(degradations, ems, strict=True)):
-        if degradation.seals:
-            oval = rng.random() < 0.25
-            intaglio = not oval and rng.random() < 0.45
-            chance, turn = rng.random(), float(rng.normal(0, 0.05))
-            x, y = rng.uniform(0.1, 0.9, 2) * extent
-            side = float(np.clip(em * rng.uniform(1.3, 3.2), 16, 0.45 * min(extent)))
-            rows.append((k, x, y, side, oval, intaglio, chance, rng.uniform(0.45, 0.85), turn))
-    return torch.from_numpy(np.array(rows, np.float32).reshape(-1, 9))

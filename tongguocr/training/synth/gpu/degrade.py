@@ -28,7 +28,8 @@ from tongguocr.training.synth.gpu.fields import (
     step,
     working_type,
 )
-from tongguocr.training.synth.gpu.shapes import paint_marks, paint_strokes, patch_pixels, stamp
+from tongguocr.training.synth.gpu.seals import press_ink
+from tongguocr.training.synth.gpu.shapes import paint_marks, paint_strokes
 from tongguocr.training.synth.gpu.warp import look, target
 
 KEPT = 0.3
@@ -82,7 +83,7 @@ def degrade(
     density = press(ink, degradation, generator)
     red = ink.red
     if len(degradation.seals) and len(middles):
-        red = _add_seals(red, density, middles, of_block, degradation)
+        red = press_ink(red, degradation.seals, density, middles, of_block)
     seen = look(torch.stack([density.float(), red], 1), degradation).to(working_type(device))
     images = _on_paper(seen[:, 0], seen[:, 1], degradation, colour, generator)
     images = _photograph(images, degradation, generator)
@@ -155,32 +156,6 @@ def _tone(c: _Strengths, soft: Tensor, fine: Tensor, pale: Tensor, generator: to
     streaks = smooth_noise(blocks, height, width, (2.0, 60.0), generator)
     tone += step(streaks, 0.4, 2.0) * (0.55 * c["grain"])
     return (1 - tone).clamp(0.12, 1)
-
-
-def _add_seals(
-    red: Tensor, density: Tensor, middles: Tensor, of_block: Tensor, degradation: DegradationBatch
-) -> Tensor:
-    """Squares and ovals of red: characters of some block in red with a border, or white in red."""
-    red, (height, width) = red.clone(), red.shape[-2:]
-    block, x, y, side, oval, intaglio, _, strength, turn = (
-        v[:, None, None] for v in degradation.seals.unbind(1)
-    )
-    glyph = (degradation.seals[:, 6] * len(middles)).long().clamp(max=len(middles) - 1)
-    from_x, from_y = (middles[glyph, k].long()[:, None, None] for k in (0, 1))
-    reach = min(height, width) // 2
-    rows, columns = patch_pixels(degradation.seals[:, 1:3], reach, reach)
-    across, down = columns + 0.5 - x, rows + 0.5 - y
-    u, v = (across - turn * down) * 2 / side, (down + turn * across) * 2 / side
-    away = torch.where(oval > 0.5, torch.hypot(u / 0.7, v), torch.maximum(u.abs(), v.abs()))
-    inside = ((1 - away) * side / 2 + 0.5).clamp(0, 1)
-    border = torch.minimum(inside, ((away - 0.86) * side / 2 + 0.5).clamp(0, 1))
-    shown_rows = (rows - y.long() + from_y).clamp(0, height - 1)
-    shown_columns = (columns - x.long() + from_x).clamp(0, width - 1)
-    place = (of_block[glyph][:, None, None] * height + shown_rows) * width + shown_columns
-    shown = density.reshape(-1)[place].float() * (away < 0.8)
-    pressed = torch.where(intaglio > 0.5, inside * (1 - shown), torch.maximum(border, shown * inside))
-    stamp(red, block[:, 0, 0].long(), rows, columns, pressed * strength)
-    return red
 
 
 def _on_paper(
