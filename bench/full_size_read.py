@@ -12,27 +12,26 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from bench.machine import machine
 from bench.pages import load_folder
 from tongguocr.alignment import DELETION, INSERTION, MATCH, SUBSTITUTION, align
 from tongguocr.blocks import cut_blocks
+from tongguocr.crops import crop_blocks
 from tongguocr.engines.base import fill_page, make_inputs
 from tongguocr.engines.glm.engine import HfEngine, HfSettings
 from tongguocr.engines.guard import Guarded
 from tongguocr.errors import InputError
 from tongguocr.page import Page
+from tongguocr.reader import without_text
 
 
 def read_together(pages: Sequence[Page], engine: Guarded) -> list[Page]:
     """All pages with what was read of them."""
-    bare = [
-        replace(page, lines=tuple(replace(line, text="", chars=()) for line in page.lines)) for page in pages
-    ]
+    bare = [without_text(page) for page in pages]
     blocks = [cut_blocks(page) for page in bare]
-    inputs = [make_inputs(page, cut) for page, cut in zip(bare, blocks, strict=True)]
+    inputs = [make_inputs(page, crop_blocks(page, cut)) for page, cut in zip(bare, blocks, strict=True)]
     readings = iter(engine.read([block for page in inputs for block in page]))
     return [
         fill_page(page, cut, [next(readings) for _ in cut]) for page, cut in zip(bare, blocks, strict=True)

@@ -19,6 +19,7 @@ from tongguocr.engines.base import BlockInput, BlockReading, LineReading
 from tongguocr.errors import InputError
 from tongguocr.formats import write_page
 from tongguocr.page import Char, Line, Pixels
+from tongguocr.reader import Reader
 
 
 class Counting:
@@ -81,7 +82,7 @@ def test_a_missing_image_gets_one_sentence(tmp_path: Path) -> None:
 def test_all_pages_of_a_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("a", "b", "c"):
         Image.fromarray(np.full((40, 40), 200, np.uint8)).save(tmp_path / f"{name}.png")
-    monkeypatch.setattr("tongguocr.api._open_detector", lambda name: Blind())
+    monkeypatch.setattr("tongguocr.api._open", lambda setup: Reader(None, Blind()))
     pages = list(tongguocr.read_all(tmp_path, "2-", engine=Counting()))
     assert [page.image for page in pages] == ["b.png", "c.png"]
 

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tongguocr.engines.base import Engine
     from tongguocr.layout import WritingMode
-    from tongguocr.layout.detect import LineDetector
     from tongguocr.page import Page, Pixels
+    from tongguocr.reader import Reader, Setup
 
 
 def read(
@@ -37,12 +37,12 @@ def read(
     and `direction` may say how they follow each other.
     """
     from tongguocr.page import Page
-    from tongguocr.reader import Reader, open_lines
+    from tongguocr.reader import Reader, Setup, open_lines
 
     page = image if isinstance(image, Page) else _load(image)
     reader = Reader(
-        engine=_open_engine(engine) if isinstance(engine, str) else engine,
-        detector=None if lines or page.lines else _open_detector(detector),
+        engine=_open(Setup(engine, detector=None)).engine if isinstance(engine, str) else engine,
+        detector=None if lines or page.lines else _open(Setup(None, detector=detector)).detector,
         direction=direction,
         given=open_lines(Path(lines)) if lines else None,
     )
@@ -58,12 +58,10 @@ def read_all(
     engine: str | Engine = "tongguocr",
 ) -> Iterator[Page]:
     """Read the pages of an image, folder, PDF or IIIF manifest one after the other; `pages` as in "1-3,7"."""
-    from tongguocr.page import bare_page
     from tongguocr.sources import open_source
 
     for page in open_source(str(source), pages):
-        loaded = bare_page(Path(page.file).name, page.load())
-        yield read(loaded, detector=detector, direction=direction, engine=engine)
+        yield read(page.load_page(), detector=detector, direction=direction, engine=engine)
 
 
 def _load(image: str | Path | Pixels) -> Page:
@@ -75,15 +73,9 @@ def _load(image: str | Path | Pixels) -> Page:
     return bare_page("", image)
 
 
-@lru_cache(maxsize=4)
-def _open_detector(name: str) -> LineDetector:
-    from tongguocr.layout.detect import open_detector
+@lru_cache(maxsize=8)
+def _open(setup: Setup) -> Reader:
+    """A part that was opened before is not opened again."""
+    from tongguocr.reader import open_reader
 
-    return open_detector(name)
-
-
-@lru_cache(maxsize=4)
-def _open_engine(name: str) -> Engine:
-    from tongguocr.engines import open_engine
-
-    return open_engine(name)
+    return open_reader(setup)

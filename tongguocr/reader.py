@@ -7,19 +7,20 @@ crops and engine are put together: commands, jobs, the service and the compariso
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
 from tongguocr.blocks import cut_blocks
+from tongguocr.crops import crop_blocks
 from tongguocr.engines import open_engine
 from tongguocr.engines.base import Engine, fill_page, make_inputs
 from tongguocr.errors import InputError
 from tongguocr.formats import LINE_ENDINGS, read_page
 from tongguocr.layout import WritingMode
 from tongguocr.layout.detect import LineDetector, find_lines, open_detector
-from tongguocr.page import Page
+from tongguocr.page import Block, Page
 
 DEFAULT_ENGINE = "tongguocr"
 """Whatever reads best on the measured sets; `python -m bench.recogniser` tells."""
@@ -88,18 +89,21 @@ class Reader:
 
     def read_lines(self, page: Page) -> Page:
         """The page with the text of the lines that it has; text that they had is neither seen nor kept."""
+        bare = without_text(page)
+        # 3.1.1 and 3.1.2, blocks: of all ways to cut the lines into runs, the one with the least penalty.
+        return self.read_blocks(bare, cut_blocks(bare))
+
+    def read_blocks(self, page: Page, blocks: Sequence[Block]) -> Page:
+        """The page with the text of its lines, which were cut into these blocks and have no text yet."""
         if self.engine is None:
             raise ValueError("this reader has no engine")
         self.check()
-        bare = _without_text(page)
-        # 3.1.1 and 3.1.2, blocks: of all ways to cut the lines into runs, the one with the least penalty.
-        blocks = cut_blocks(bare)
         # 3.1.3, crops: every block on a square canvas, what is not its own masked.
-        inputs = make_inputs(bare, blocks)
+        crops = crop_blocks(page, blocks)
         # 3.2, recognition: the characters of a block, with transitions from line to line.
-        readings = self.engine.read(inputs)
+        readings = self.engine.read(make_inputs(page, crops))
         # Block after block back into the lines, in reading order.
-        return fill_page(bare, blocks, readings)
+        return fill_page(page, blocks, readings)
 
 
 def open_reader(setup: Setup, check: Callable[[], None] = lambda: None) -> Reader:
@@ -157,5 +161,6 @@ def take_lines(page: Page, known: Page, source: object) -> Page:
     return replace(page, lines=known.lines)
 
 
-def _without_text(page: Page) -> Page:
+def without_text(page: Page) -> Page:
+    """The page with its lines as if they had not been read yet."""
     return replace(page, lines=tuple(replace(x, text="", chars=(), confidence=None) for x in page.lines))

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from recognise_pages import char_at, inputs_of, make_page, read_as, whole
 
 from tongguocr.blocks import cut_blocks
+from tongguocr.crops import crop_blocks
 from tongguocr.engines import open_engine
 from tongguocr.engines.base import (
     BlockReading,
@@ -53,7 +54,7 @@ def test_every_line_gets_its_text_confidence_and_chars() -> None:
     page = make_page()
     blocks = cut_blocks(page)
     texts = {"l1": "一二三", "l3": "四"}
-    readings = [read_as(block, texts) for block in make_inputs(page, blocks)]
+    readings = [read_as(block, texts) for block in make_inputs(page, crop_blocks(page, blocks))]
     filled = fill_page(page, blocks, readings)
     assert [line.id for line in filled.lines] == ["l1", "l2", "l3"]
     assert [line.text for line in filled.lines] == ["一二三", "", "四"]

@@ -14,6 +14,7 @@ import pytest
 from chat_server import Answering, ChatServer, Question, Reply, completion, serve
 from recognise_pages import inputs_of, make_page
 
+from tongguocr.crops import crop_blocks
 from tongguocr.engines import open_engine
 from tongguocr.engines.base import BlockReading, make_inputs
 from tongguocr.engines.chat_protocol import find_endpoint
@@ -137,7 +138,8 @@ def test_the_key_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_no_more_requests_than_allowed_are_in_flight_and_order_is_kept() -> None:
     page = make_page(6)
-    blocks = make_inputs(page, [Block(k, k + 1, line.box) for k, line in enumerate(page.lines)])
+    crops = crop_blocks(page, [Block(k, k + 1, line.box) for k, line in enumerate(page.lines)])
+    blocks = make_inputs(page, crops)
     sizes = {block.crop.pixels.tobytes(): str(k) for k, block in enumerate(blocks)}
 
     def answer(question: Question) -> Reply:

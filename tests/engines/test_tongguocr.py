@@ -18,6 +18,7 @@ from PIL import Image
 from recognise_pages import column, inputs_of, make_page
 from tiny_recogniser import CODEC, tiny_model, write_tiny
 
+from tongguocr.crops import crop_blocks
 from tongguocr.engines import open_engine
 from tongguocr.engines.base import BlockInput, BlockReading, fill_page, make_inputs
 from tongguocr.engines.guard import Limits, Watch, character_cap
@@ -148,7 +149,7 @@ def test_a_page_is_filled(plain_weights: Path) -> None:
     from tongguocr.blocks import cut_blocks
 
     blocks = cut_blocks(page)
-    readings = open_engine("tongguocr", plain_weights).read(make_inputs(page, blocks))
+    readings = open_engine("tongguocr", plain_weights).read(make_inputs(page, crop_blocks(page, blocks)))
     filled = fill_page(page, blocks, readings)
     assert [line.id for line in filled.lines if "+" not in line.id] == ["l1", "l2", "l3", "l4"]
 

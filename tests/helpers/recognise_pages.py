@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from tongguocr.crops import crop_blocks
 from tongguocr.engines.base import BlockInput, BlockReading, Engine, LineReading, make_inputs
 from tongguocr.geometry import Box, union
 from tongguocr.page import Block, Char, Line, Page
@@ -36,7 +37,7 @@ def whole(page: Page) -> Block:
 
 
 def inputs_of(page: Page) -> tuple[BlockInput, ...]:
-    return make_inputs(page, [whole(page)])
+    return make_inputs(page, crop_blocks(page, [whole(page)]))
 
 
 def char_at(text: str, x: float, y: float, size: float = 40) -> Char:

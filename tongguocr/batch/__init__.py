@@ -13,7 +13,7 @@ actor     what works there
 from tongguocr.batch.listing import SourceListing, list_pages
 from tongguocr.batch.pool import share_cores
 from tongguocr.batch.results import FAILED, parse_formats
-from tongguocr.batch.run import Job, Outcome, ReadPage, load_page, run_job
+from tongguocr.batch.run import Job, Outcome, ReadPage, run_job
 from tongguocr.batch.terminal import run_with_progress
 
 __all__ = [
@@ -23,7 +23,6 @@ __all__ = [
     "ReadPage",
     "SourceListing",
     "list_pages",
-    "load_page",
     "parse_formats",
     "run_job",
     "run_with_progress",

@@ -31,7 +31,6 @@ from tongguocr.batch.run import (
     Task,
     count_characters,
     failure_outcome,
-    load_page,
     process_page,
 )
 from tongguocr.errors import InputError
@@ -115,7 +114,7 @@ def make_finder(prepare: Callable[[], ReadPage]) -> Callable[[Task], Task | Outc
 
 def _find(find: ReadPage, task: Task) -> Task | Outcome:
     try:
-        return replace(task, loaded=find(load_page(task.page), task.page.name))
+        return replace(task, loaded=find(task.page.load_page(), task.page.name))
     except Exception as error:
         return failure_outcome(error, task.page)
 

@@ -30,7 +30,7 @@ from tongguocr.batch.results import (
 from tongguocr.errors import InputError
 from tongguocr.files import make_folder
 from tongguocr.formats import Style
-from tongguocr.page import Page, bare_page
+from tongguocr.page import Page
 from tongguocr.sources import SourcePage
 
 if TYPE_CHECKING:
@@ -215,7 +215,7 @@ def process_page(read: ReadPage, task: Task) -> Outcome:
     """Load, read and write one page, in a working process."""
     page = task.page
     try:
-        result = read(task.loaded or load_page(page), page.name)
+        result = read(task.loaded or page.load_page(), page.name)
         write_results(result, task.paths, task.unfinished, task.style)
     except Exception as error:
         return failure_outcome(error, page)
@@ -234,8 +234,3 @@ def failure_outcome(error: Exception, page: SourcePage) -> Outcome:
         return Outcome(page.name, "failed", f"{page.file}: page {page.name} does not fit into memory.")
     # A fault of ours on one page must not cost the others; it is named as what it is.
     return Outcome(page.name, "failed", f"{page.file}: {type(error).__name__}: {error}")
-
-
-def load_page(page: SourcePage) -> Page:
-    """The page with its pixels, named after its file."""
-    return bare_page(Path(page.file).name, page.load())

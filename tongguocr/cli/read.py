@@ -140,10 +140,10 @@ def _setup(args: argparse.Namespace, threads: int) -> Setup:
 
 def _read_here(args: argparse.Namespace) -> int:
     """One page into a file, or all pages onto standard output, in order and in this process."""
-    from tongguocr.batch import load_page
     from tongguocr.batch.listing import list_source, name_pages
     from tongguocr.reader import open_reader
 
+    style = _style(args)
     listed = [list_source(source, args.pages, args.recursive) for source in dict.fromkeys(args.source)]
     pages, problems = name_pages(listed), [one.problem for one in listed if one.problem]
     several = len(pages) + len(problems) > 1
@@ -154,10 +154,10 @@ def _read_here(args: argparse.Namespace) -> int:
         raise InputError(problems[0])
     for problem in problems:
         complain(problem)
-    style, read = _style(args), open_reader(_setup(args, args.threads or 0))
+    reader = open_reader(_setup(args, args.threads or 0))
     for page in pages:
         try:
-            result = read(load_page(page), page.name)
+            result = reader.read(page.load_page(), page.name)
         except InputError as error:
             if not several:
                 raise

@@ -71,10 +71,12 @@ def find_engine(name: str) -> EngineEntry:
 
 
 def _open_tongguocr(options: EngineOptions) -> Engine:
-    from tongguocr.engines.guard import Guarded
-    from tongguocr.engines.tongguocr import OnnxEngine
+    from tongguocr.engines.guard import Guarded, Limits
+    from tongguocr.engines.tongguocr import OnnxEngine, Reading
 
-    return Guarded(OnnxEngine(options.weights or SHIPPED, threads=options.threads))
+    limits = Limits()
+    engine = OnnxEngine(options.weights or SHIPPED, Reading(limits=limits), options.threads)
+    return Guarded(engine, limits)
 
 
 def _open_rapidocr(options: EngineOptions) -> Engine:

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
-from tongguocr.crops import CropSettings, crop_blocks
 from tongguocr.geometry import union
 from tongguocr.page import Block, Char, Crop, Line, Page
 
@@ -112,11 +111,8 @@ def batch_up(order: Iterable[int], places: Sequence[int], rows: int, most: int) 
         yield batch
 
 
-def make_inputs(
-    page: Page, blocks: Sequence[Block], settings: CropSettings = CropSettings()
-) -> tuple[BlockInput, ...]:
-    """The crops of a page's blocks, with the lines moved onto them and any text they had taken off."""
-    crops = crop_blocks(page, blocks, settings)
+def make_inputs(page: Page, crops: Iterable[Crop]) -> tuple[BlockInput, ...]:
+    """The crops of a page's blocks with the blocks' lines on them, any text that they had taken off."""
     return tuple(BlockInput(crop, place_lines(crop.block.lines(page), crop)) for crop in crops)
 
 

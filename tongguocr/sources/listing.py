@@ -10,10 +10,11 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TypeAlias
 
 from tongguocr.errors import InputError
-from tongguocr.page import Pixels
+from tongguocr.page import Page, Pixels, bare_page
 
 PageRanges: TypeAlias = tuple[tuple[int, int | None], ...]
 """First and last page, both inside; None where the range goes on to the end."""
@@ -43,6 +44,10 @@ class SourcePage:
     def load(self) -> Pixels:
         """The page's pixels, 8-bit grey or RGB; an InputError that names file and page if there are none."""
         return self.loader()
+
+    def load_page(self) -> Page:
+        """The page with its pixels, named after its file."""
+        return bare_page(Path(self.file).name, self.load())
 
 
 def page_name(stem: str, number: int, count: int) -> str:

@@ -16,6 +16,7 @@ from labelled_pages import CELL, CODEC, SIZE, draw_page, on_disk, without_chars,
 from tiny_fonts import make_font
 
 from tongguocr.blocks import cut_blocks
+from tongguocr.crops import crop_blocks
 from tongguocr.engines.base import make_inputs
 from tongguocr.engines.prepare import prepare
 from tongguocr.errors import InputError
@@ -66,7 +67,9 @@ def test_blocks_are_those_of_reading(font: Path, tmp_path: Path) -> None:
     bare = without_chars(replace(page, lines=tuple(replace(line, text="") for line in page.lines)))
     blocks = cut_blocks(bare)
     assert len(samples) == len(blocks) and not left_out
-    for sample, block, given_ in zip(samples, blocks, make_inputs(bare, blocks), strict=True):
+    for sample, block, given_ in zip(
+        samples, blocks, make_inputs(bare, crop_blocks(bare, blocks)), strict=True
+    ):
         lines, prepared = block.lines(page), prepare(given_)
         high, wide = prepared.picture.shape
         assert np.abs(sample.picture[:high, :wide] / 255 - prepared.picture).max() < 1e-6

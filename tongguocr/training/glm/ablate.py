@@ -18,7 +18,7 @@ import torch
 
 from tongguocr.blocks import BlockSettings, cut_blocks
 from tongguocr.blocks.segment import Objective
-from tongguocr.engines.base import Engine, fill_page, make_inputs
+from tongguocr.engines.base import Engine
 from tongguocr.engines.glm.pretrained import load_pretrained, save_pretrained
 from tongguocr.errors import InputError
 from tongguocr.evaluate.metrics import METRICS
@@ -26,6 +26,7 @@ from tongguocr.evaluate.protocols import PROTOCOLS, check_installed, score_lines
 from tongguocr.evaluate.report import summarise
 from tongguocr.files import make_folder, write_bytes
 from tongguocr.page import Block, Page
+from tongguocr.reader import Reader, without_text
 from tongguocr.training.glm.expand import expand, read_added
 from tongguocr.training.glm.stage import GlmPageStage
 from tongguocr.training.glm.train import find_glm_start, train_glm_pages
@@ -186,11 +187,11 @@ def score(model: str, base: Base, row: Row, device: torch.device, report: Say) -
 
 def read_as(page: Page, engine: Engine, row: Row) -> Page:
     """Read a page whole or in blocks."""
-    bare = replace(page, lines=tuple(replace(x, text="", chars=(), confidence=None) for x in page.lines))
-    blocks = (Block(0, len(page.lines), (0, 0, page.width, page.height)),)
+    bare = without_text(page)
+    blocks: tuple[Block, ...] = (Block(0, len(page.lines), (0, 0, page.width, page.height)),)
     if row.read == "block":
-        blocks = cut_blocks(bare, BlockSettings(objective=Objective(*row.weights)))  # type: ignore[assignment]
-    return fill_page(bare, blocks, engine.read(make_inputs(bare, blocks)))
+        blocks = cut_blocks(bare, BlockSettings(objective=Objective(*row.weights)))
+    return Reader(engine).read_blocks(bare, blocks)
 
 
 def _test_pages(base: Base, report: Say) -> Iterator[LabelledPage]:

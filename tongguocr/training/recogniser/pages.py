@@ -2,7 +2,7 @@
 
 In: data sets of `datasets`. Out: for each page its samples: a grey picture, its target, and for
 each character of it where it lies. Paper 3.3: stages 1 and 2 train on pages, stage 3 on blocks made by the
-very preprocessing used when reading (`cut_blocks`, `make_inputs`, `prepare`), so that all sizes agree. Pages
+very preprocessing used when reading (`cut_blocks`, `crop_blocks`, `prepare`), so that all sizes agree. Pages
 that have no character boxes get their characters' places estimated from the ink.
 """
 
@@ -19,6 +19,7 @@ from PIL import Image, ImageFilter
 
 from tongguocr.blocks import BlockSettings, cut_blocks
 from tongguocr.blocks.segment import Objective
+from tongguocr.crops import crop_blocks
 from tongguocr.engines.base import BlockInput, make_inputs
 from tongguocr.engines.prepare import STEP, Prepared, Scaling, prepare, to_grey
 from tongguocr.errors import InputError
@@ -135,7 +136,7 @@ def cut(page: Page, recipe: PageRecipe) -> Iterator[tuple[Block, BlockInput]]:
     whole = Block(0, len(page.lines), (0, 0, page.width, page.height))
     settings = BlockSettings(objective=Objective(*recipe.weights))
     blocks = cut_blocks(bare, settings) if recipe.granularity == "block" else (whole,)
-    yield from zip(blocks, make_inputs(bare, blocks), strict=True)
+    yield from zip(blocks, make_inputs(bare, crop_blocks(bare, blocks)), strict=True)
 
 
 def _scaling(recipe: PageRecipe, dice: np.random.Generator | None) -> Scaling:
