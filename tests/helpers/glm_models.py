@@ -33,6 +33,27 @@ SIZE = GlmSize(
     vision_feed_forward=128,
     rows=330,
 )
+SHORT_STAGE = """
+[run]
+epochs = 1
+learning_rate = 1e-3
+matrix_rate = 0.0
+betas = [0.9, 0.999]
+weight_decay = 0.0
+warm_up = 0.1
+flat = 0.1
+workers = 0
+compile = false
+[pages]
+longest_side = 128
+augment = false
+[glm]
+checkpointing = false
+saved = "float32"
+"""
+"""A stage of one epoch on labelled pages."""
+SHAPES = [(112, 140), (140, 112), (112, 140), (112, 112)]
+TEXTS = ["天地<left>𤣥", "人", "㫖㫖<down>䟽䟽䟽天", "永"]
 
 
 @cache
@@ -55,21 +76,17 @@ def make_pretrained(size: GlmSize = SIZE, seed: int = 1) -> PretrainedModel:
 
 
 def write_model(folder: Path, characters: str = CHARS) -> Path:
-    """An expanded one as a folder."""
+    """Write a small model, expanded by these characters."""
     save_pretrained(expand(make_pretrained(), characters)[0], folder)
     return folder
 
 
-SHAPES = [(112, 140), (140, 112), (112, 140), (112, 112)]
-TEXTS = ["天地<left>𤣥", "人", "㫖㫖<down>䟽䟽䟽天", "永"]
-
-
 def make_samples(pretrained: PretrainedModel) -> list[GlmSample]:
     """Pictures of noise in a few sizes, with answers."""
-    dice, prompt = np.random.default_rng(1), pretrained.prompt
+    rng, prompt = np.random.default_rng(1), pretrained.prompt
     samples = []
     for (high, wide), text in zip(SHAPES, TEXTS, strict=True):
-        picture = dice.integers(0, 256, (high, wide, 3)).astype(np.uint8)
+        picture = rng.integers(0, 256, (high, wide, 3)).astype(np.uint8)
         answer = (*prompt.encode(text), prompt.end)
         question = prompt.ids(image_tokens(picture, pretrained.processor))
         samples.append(GlmSample(picture, text, answer, len(question) + len(answer)))

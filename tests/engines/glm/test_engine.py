@@ -20,13 +20,9 @@ from tongguocr.engines.glm import decoding
 from tongguocr.engines.glm.decoding import Decoded
 from tongguocr.engines.glm.engine import HfEngine, HfSettings
 from tongguocr.engines.glm.image_settings import (
-    FILE,
     ImageSettings,
-    block_pixels,
-    load_image_settings,
     save_image_settings,
 )
-from tongguocr.engines.glm.processor import ProcessorConfig
 from tongguocr.engines.guard import Guarded, Limits, character_cap
 from tongguocr.errors import InputError
 
@@ -83,7 +79,7 @@ def test_blocks_are_read_together_as_alone(engine: HfEngine) -> None:
     assert one.read(blocks) == together
 
 
-def test_text_goes_to_lines_with_confidence_and_rivals(
+def test_text_goes_to_lines_with_confidence_and_alternatives(
     engine: HfEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(decoding, "generate", saying(engine, "一丨<left|up>田永<down> 十\u3000乚"))
@@ -107,8 +103,8 @@ def test_endless_writing_is_stopped_and_read_again_in_parts(
 ) -> None:
     (block,) = inputs_of(make_page(2))
     cap = character_cap(block.lines)
-    dice = np.random.default_rng(0)
-    free = "".join(dice.choice(list(CHARS), 4 * cap))
+    rng = np.random.default_rng(0)
+    free = "".join(rng.choice(list(CHARS), 4 * cap))
     for text, stop in (("一" * 900, "loop"), ("田口" * 500, "loop"), (free, "cap")):
         monkeypatch.setattr(decoding, "generate", saying(engine, text))
         (reading,) = engine.read([block])
@@ -149,27 +145,6 @@ def test_too_little_memory_halves_the_batch(engine: HfEngine, monkeypatch: pytes
     most = 0
     with pytest.raises(InputError, match="too little memory"):
         engine.read(blocks)
-
-
-def test_how_a_model_is_shown_pages(tmp_path: Path) -> None:
-    assert load_image_settings(tmp_path) == ImageSettings()
-    save_image_settings(ImageSettings(False, 512, 40.0), tmp_path)
-    assert load_image_settings(tmp_path) == ImageSettings(False, 512, 40.0)
-    for bad in ("junk", "[]", '{"square": true}'):
-        (tmp_path / FILE).write_text(bad)
-        with pytest.raises(InputError, match=FILE):
-            load_image_settings(tmp_path)
-    (block,) = inputs_of(make_page(1, size=60, length=6))
-    square = ImageSettings().picture_of(block, ProcessorConfig())
-    assert square.shape[0] == square.shape[1] and block_pixels(block, True) is block.crop.pixels
-    narrow = ImageSettings(square=False).picture_of(block, ProcessorConfig())
-    x0, y0, x1, y1 = block.crop.region
-    assert narrow.shape[0] > 2 * narrow.shape[1] and block_pixels(block, False).shape[:2] == (
-        y1 - y0,
-        x1 - x0,
-    )
-    scaled = ImageSettings(False, 1024, 20.0).picture_of(block, ProcessorConfig())
-    assert scaled.shape[0] < 0.6 * narrow.shape[0], "characters as large as in training"
 
 
 def test_the_engine_by_its_name(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,8 +19,8 @@ def pretrained() -> PretrainedModel:
 
 @pytest.mark.parametrize("shapes", [[(112, 140)] * 3, [(112, 140), (140, 112), (140, 112), (112, 112)]])
 def test_image_tokens_are_the_library_s(pretrained: PretrainedModel, shapes: list[tuple[int, int]]) -> None:
-    dice = torch.Generator().manual_seed(2)
-    pictures = [torch.randint(0, 256, (*shape, 3), generator=dice, dtype=torch.uint8) for shape in shapes]
+    rng = torch.Generator().manual_seed(2)
+    pictures = [torch.randint(0, 256, (*shape, 3), generator=rng, dtype=torch.uint8) for shape in shapes]
     patches, grids = patch_pictures(pictures, pretrained.processor)
     fresh = make_pretrained().model
     network = GlmNetwork(make_pretrained().model)

@@ -9,36 +9,30 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 from glm_models import make_pretrained, write_model
 from labelled_pages import CHARS, draw_page, write_pages
-from PIL import Image
 
 from tongguocr.cli import main
 from tongguocr.engines.glm.engine import HfEngine
 from tongguocr.engines.glm.image_settings import ImageSettings, load_image_settings
 from tongguocr.engines.glm.network import GlmNetwork
 from tongguocr.engines.glm.pretrained import load_pretrained
-from tongguocr.engines.glm.processor import ProcessorConfig, patch_pictures
+from tongguocr.engines.glm.processor import patch_pictures
 from tongguocr.engines.guard import Guarded
 from tongguocr.errors import InputError
 from tongguocr.reader import Reader
 from tongguocr.training.glm.expand import expand
 from tongguocr.training.glm.samples import (
     GlmMaker,
-    GlmSettings,
     collate,
-    make_glm_batches,
-    make_glm_samples,
 )
 from tongguocr.training.glm.stage import GlmPageStage
 from tongguocr.training.glm.task import GlmPageTask
 from tongguocr.training.glm.train import find_glm_start, train_glm_pages
 from tongguocr.training.glm.trainer import MODEL
-from tongguocr.training.recogniser.labelled import LabelledPage, read_pages
-from tongguocr.training.recogniser.pages import PageRecipe
+from tongguocr.training.recogniser.labelled import read_pages
 from tongguocr.training.run import Limits
 from tongguocr.training.stage import SHIPPED_STAGES, find_stage, load_glm_page_stage
 
@@ -168,56 +162,6 @@ def test_a_killed_run_goes_on(root: Path, monkeypatch: pytest.MonkeyPatch) -> No
         torch.load(root / name / "resume.pt", weights_only=True)["model"] for name in ("killed", "whole")
     ]
     assert all(torch.allclose(states[0][name], states[1][name], atol=1e-6) for name in states[0])
-
-
-def test_samples_are_pages_or_blocks_with_transitions_or_newlines(root: Path, tmp_path: Path) -> None:
-    prompt = expand(make_pretrained(), CHARS)[0].prompt
-    page = draw_page(root / "tiny.ttf", 3, columns=10, length=6, name="p.png")
-    assert page.pixels is not None
-    Image.fromarray(page.pixels).save(tmp_path / "p.png")
-    labelled = LabelledPage(replace(page, pixels=None), tmp_path / "p.png")
-
-    def made(recipe: PageRecipe, settings: GlmSettings = GlmSettings()) -> list:  # type: ignore[type-arg]
-        samples, left_out = make_glm_samples(labelled, recipe, settings, prompt, ProcessorConfig(), None)
-        assert not left_out
-        return samples
-
-    (whole,) = made(PageRecipe("page", longest_side=256))
-    assert whole.picture.shape[0] * whole.picture.shape[1] <= 256 * 256
-    shown, true = whole.picture.shape[1] / whole.picture.shape[0], page.width / page.height
-    assert shown == pytest.approx(true, rel=0.15), "a page has no padding"
-    lines = prompt.decode(whole.answer)
-    assert [line.text for line in lines] == [line.text for line in page.lines]
-    assert all(line.transition for line in lines[:-1]) and whole.answer[-1] == prompt.end
-    (plain,) = made(PageRecipe("page"), GlmSettings(transitions=False))
-    assert plain.text == page.text and "<" not in plain.text
-    blocks = made(PageRecipe("block"))
-    assert len(blocks) > 1 and all(b.picture.shape[0] == b.picture.shape[1] for b in blocks), (
-        "square canvases"
-    )
-    assert [x.text for b in blocks for x in prompt.decode(b.answer)] == [line.text for line in page.lines]
-    narrow = made(PageRecipe("block"), GlmSettings(square=False))
-    assert sum(b.tokens for b in narrow) < sum(b.tokens for b in blocks)
-    others = made(PageRecipe("block", weights=(1.0, 40.0, 1.0)))
-    assert len(others) != len(blocks), "the weights of the penalties reach the blocks"
-    _, left_out = make_glm_samples(
-        labelled, PageRecipe("page", longest=30), GlmSettings(), prompt, ProcessorConfig(), None
-    )
-    assert left_out == {"samples that are too long": 1}
-
-
-def test_batches_hold_what_fits(root: Path) -> None:
-    prompt = expand(make_pretrained(), CHARS)[0].prompt
-    pages = read_pages([("folder", root / "mine")], say=quiet)
-    maker = GlmMaker(pages, PageRecipe("page", longest_side=128), GlmSettings(), prompt, ProcessorConfig(), 1)
-    samples = [s for number in range(len(pages.train)) for s in maker.make("train", number, 0)[0]]
-    for tokens in (1, 100, 10_000):
-        batches = make_glm_batches(samples, tokens, np.random.default_rng(0))
-        assert sorted(id(s) for b in batches for s in b) == sorted(map(id, samples))
-        assert all(len(b) == 1 or len(b) * max(s.tokens for s in b) <= tokens for b in batches)
-    first, other = (maker.make("train", 0, epoch)[0][0].picture for epoch in (0, 1))
-    assert not np.array_equal(first, other), "another light in every epoch"
-    assert np.array_equal(maker.make("train", 0, 1)[0][0].picture, other)
 
 
 def test_the_shipped_stages_are_the_paper_s() -> None:
