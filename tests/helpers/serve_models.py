@@ -25,8 +25,8 @@ from tongguocr.page import Line, Pixels
 from tongguocr.reader import Reader
 from tongguocr.serve.app import make_app
 from tongguocr.serve.models import Models
+from tongguocr.serve.queue import Bounds, RequestQueue
 from tongguocr.serve.run import open_socket
-from tongguocr.serve.turns import Bounds, Turns
 
 TEXTS = {"l1": "天地玄黃", "l2": "宇宙洪荒", "l3": "𤣥㫖"}
 SPOKEN = "天一丨<left|far_up>地十口<down>田人乚<left>之𤣥㫖"
@@ -81,9 +81,9 @@ class FakeDetector:
 @contextmanager
 def in_thread(models: Models, bounds: Bounds = Bounds(), key: str | None = None) -> Iterator[str]:
     """The address of the service for these models."""
-    turns = Turns(bounds)
+    queue = RequestQueue(bounds)
     config = uvicorn.Config(
-        make_app(models, turns, key), http="h11", ws="none", lifespan="off", log_level="critical"
+        make_app(models, queue, key), http="h11", ws="none", lifespan="off", log_level="critical"
     )
     server = uvicorn.Server(config)
     with open_socket("127.0.0.1", 0) as listening:
@@ -95,7 +95,7 @@ def in_thread(models: Models, bounds: Bounds = Bounds(), key: str | None = None)
         finally:
             server.should_exit = True
             thread.join()
-            turns.close()
+            queue.close()
 
 
 @contextmanager

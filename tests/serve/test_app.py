@@ -20,7 +20,7 @@ from tongguocr.engines.base import BlockInput, BlockReading
 from tongguocr.formats import FORMATS
 from tongguocr.formats.page_json import parse_json, render_json
 from tongguocr.page import Pixels
-from tongguocr.serve.turns import Bounds
+from tongguocr.serve.queue import Bounds
 
 PAGE = make_page(3)
 LINES = render_json(PAGE)

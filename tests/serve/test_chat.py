@@ -16,9 +16,15 @@ from serve_models import question
 
 from tongguocr.engines.chat_protocol import parse_answer, parse_complaint
 from tongguocr.errors import InputError
-from tongguocr.serve.answers import Reply, Token
-from tongguocr.serve.chat import Question, parse_question, render_completion, render_error, render_models
-from tongguocr.serve.turns import Bounds, StatusError
+from tongguocr.serve.chat import (
+    CompletionRequest,
+    parse_request,
+    render_completion,
+    render_error,
+    render_models,
+)
+from tongguocr.serve.models import Reply, Token
+from tongguocr.serve.queue import Bounds, StatusError
 from tongguocr.sources.images import decode_image
 
 PIXELS = np.arange(48, dtype=np.uint8).reshape(6, 8)
@@ -34,16 +40,16 @@ def about(*addresses: object) -> bytes:
 
 
 def test_a_question_is_understood() -> None:
-    asked = parse_question(changed(model="toy", temperature=0, max_tokens=99), "toy")
-    assert (asked.most, asked.logprobs, asked.rivals) == (99, False, 0)
+    asked = parse_request(changed(model="toy", temperature=0, max_tokens=99), "toy")
+    assert (asked.max_tokens, asked.logprobs, asked.alternatives) == (99, False, 0)
     assert (decode_image(asked.picture, "picture") == PIXELS).all()
-    assert parse_question(changed(), "toy", Bounds(tokens=50)).most == 50
-    assert parse_question(changed(max_tokens=10**9), "toy", Bounds(tokens=50)).most == 50
-    assert parse_question(changed(max_tokens=9, max_completion_tokens=7), "toy").most == 7
-    told = parse_question(changed(logprobs=True, top_logprobs=4, stream=False, n=1), "toy")
-    assert (told.logprobs, told.rivals) == (True, 4)
+    assert parse_request(changed(), "toy", Bounds(tokens=50)).max_tokens == 50
+    assert parse_request(changed(max_tokens=10**9), "toy", Bounds(tokens=50)).max_tokens == 50
+    assert parse_request(changed(max_tokens=9, max_completion_tokens=7), "toy").max_tokens == 7
+    told = parse_request(changed(logprobs=True, top_logprobs=4, stream=False, n=1), "toy")
+    assert (told.logprobs, told.alternatives) == (True, 4)
     bare = "data:image/png;base64," + base64.b64encode(b"x").decode()
-    assert parse_question(about(bare), "toy").picture == b"x", "some clients leave the object out"
+    assert parse_request(about(bare), "toy").picture == b"x", "some clients leave the object out"
 
 
 @pytest.mark.parametrize(
@@ -77,14 +83,14 @@ def test_a_question_is_understood() -> None:
 )
 def test_bad_questions_get_one_sentence(body: bytes, said: str) -> None:
     with pytest.raises(InputError, match=said) as caught:
-        parse_question(body, "toy")
+        parse_request(body, "toy")
     assert str(caught.value).endswith(".") and "\n" not in str(caught.value)
     assert getattr(caught.value, "status", 400) == 400
 
 
 def test_another_model_is_not_here() -> None:
     with pytest.raises(StatusError, match=r"'gpt'.*'toy'") as caught:
-        parse_question(changed(model="gpt"), "toy")
+        parse_request(changed(model="gpt"), "toy")
     assert caught.value.status == 404
 
 
@@ -100,7 +106,7 @@ NAMES = ("model", "messages", "stream", "n", "logprobs", "top_logprobs", "max_to
 @given(st.dictionaries(st.sampled_from(NAMES), JSON))
 def test_any_json_is_a_question_or_a_sentence(body: dict[str, Any]) -> None:
     with contextlib.suppress(InputError):
-        parse_question(json.dumps(body).encode(), "toy")
+        parse_request(json.dumps(body).encode(), "toy")
 
 
 TOKENS = st.lists(
@@ -118,10 +124,10 @@ TOKENS = st.lists(
 def test_our_client_reads_what_is_rendered(tokens: tuple[Token, ...], cut: bool) -> None:
     text = "".join(token.text for token in tokens)
     reply = Reply(text, tokens, cut, 10)
-    rendered = render_completion(reply, Question(b"", 9, True, 2), "toy")
+    rendered = render_completion(reply, CompletionRequest(b"", 9, True, 2), "toy")
     answer = parse_answer(json.dumps(rendered, allow_nan=False).encode())
     assert (answer.text, answer.cut) == (text, cut)
-    sure = [token.sure for token in tokens for _ in token.text]
+    sure = [token.probability for token in tokens for _ in token.text]
     assert [mark[0] for mark in answer.marks] == pytest.approx(sure, abs=2e-4)
     used = rendered["usage"]
     assert used["total_tokens"] == used["prompt_tokens"] + used["completion_tokens"] == 10 + len(tokens)
@@ -131,10 +137,10 @@ def test_probabilities_only_where_asked_for_and_known() -> None:
     token = Token("天", "天".encode(), 0.5, (("夫", "夫".encode(), 0.25), ("大", "大".encode(), 0.0)))
     reply = Reply("天", (token,))
 
-    def told(reply: Reply, *wish: Any) -> Any:
-        return render_completion(reply, Question(b"", 9, *wish), "toy")["choices"][0]["logprobs"]
+    def told(reply: Reply, *options: Any) -> Any:
+        return render_completion(reply, CompletionRequest(b"", 9, *options), "toy")["choices"][0]["logprobs"]
 
-    assert told(reply) is None and told(Reply("天", (token,), sure=False), True, 3) is None
+    assert told(reply) is None and told(Reply("天", (token,), has_probabilities=False), True, 3) is None
     (entry,) = told(reply, True, 3)["content"]
     assert entry["logprob"] == pytest.approx(math.log(0.5)) and entry["bytes"] == list("天".encode())
     assert [other["token"] for other in entry["top_logprobs"]] == ["天", "夫", "大"]

@@ -21,9 +21,8 @@ from tongguocr.engines.glm.engine import HfEngine
 from tongguocr.engines.glm.image_settings import ImageSettings
 from tongguocr.formats.page_json import render_json
 from tongguocr.reader import Reader
-from tongguocr.serve.answers import reply_of_model, whole_block
-from tongguocr.serve.models import open_models
-from tongguocr.serve.turns import StatusError
+from tongguocr.serve.models import open_models, reply_of_model, whole_block
+from tongguocr.serve.queue import StatusError
 from tongguocr.tokens.transitions import TRANSITIONS
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -41,7 +40,7 @@ def url(folder: Path) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def scribe(folder: Path) -> HfEngine:
+def full_model(folder: Path) -> HfEngine:
     return HfEngine(str(folder), device="cpu")
 
 
@@ -98,22 +97,22 @@ def test_pages_are_read_too(url: str, folder: Path) -> None:
     assert data.decode().split() == Reader(open_engine("hf", model=str(folder))).read(page).text.split()
 
 
-def test_a_picture_is_shown_as_a_crop_is(scribe: HfEngine) -> None:
+def test_a_picture_is_shown_as_a_crop_is(full_model: HfEngine) -> None:
     (block,) = inputs_of(make_page(1, size=40, seed=3))
     whole = whole_block(block.crop.pixels)
     for side in (128, 1024):
         square = ImageSettings(side=side)
         assert (
-            square.picture_of(whole, scribe.processor) == square.picture_of(block, scribe.processor)
+            square.picture_of(whole, full_model.processor) == square.picture_of(block, full_model.processor)
         ).all()
-    narrow = ImageSettings(square=False).picture_of(whole, scribe.processor)
+    narrow = ImageSettings(square=False).picture_of(whole, full_model.processor)
     assert narrow.shape[0] > 2 * narrow.shape[1], "the canvas's padding is not shown to who wants none"
 
 
 def test_blank_pictures_are_not_read_and_circles_are_left(
-    scribe: HfEngine, monkeypatch: pytest.MonkeyPatch
+    full_model: HfEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one = scribe.prompt.encode("一")[0]
+    one = full_model.prompt.encode("一")[0]
 
     def circling(
         network: Any, patches: Any, grids: Any, prompt: Any, longest: int, stop: Any, alternatives: int
@@ -127,21 +126,24 @@ def test_blank_pictures_are_not_read_and_circles_are_left(
         return [text]
 
     monkeypatch.setattr("tongguocr.engines.glm.decoding.generate", circling)
-    blank = reply_of_model(scribe, whole_block(np.full((60, 60), 200, np.uint8)), 99, 0)
-    assert (blank.text, blank.tokens, blank.cut) == ("", (), False) and blank.asked > 10
-    reply = reply_of_model(scribe, blocks()[0], 400, 2)
-    assert reply.cut and reply.text == "一" * len(reply.tokens) and 5 < len(reply.tokens) < 20
-    assert [other[:2] for other in reply.tokens[0].others] == [("<|endoftext|>", b""), ("<|user|>", b"")]
-    assert len(reply_of_model(scribe, blocks()[0], 4, 0).tokens) == 4
+    blank = reply_of_model(full_model, whole_block(np.full((60, 60), 200, np.uint8)), 99, 0)
+    assert (blank.text, blank.tokens, blank.truncated) == ("", (), False) and blank.prompt_tokens > 10
+    reply = reply_of_model(full_model, blocks()[0], 400, 2)
+    assert reply.truncated and reply.text == "一" * len(reply.tokens) and 5 < len(reply.tokens) < 20
+    assert [one[:2] for one in reply.tokens[0].alternatives] == [
+        ("<|endoftext|>", b""),
+        ("<|user|>", b""),
+    ]
+    assert len(reply_of_model(full_model, blocks()[0], 4, 0).tokens) == 4
 
 
-def test_too_little_memory_is_a_sentence(scribe: HfEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_little_memory_is_a_sentence(full_model: HfEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise torch.OutOfMemoryError("full")
 
     monkeypatch.setattr("tongguocr.engines.glm.decoding.generate", full)
     with pytest.raises(StatusError, match="too little memory") as caught:
-        reply_of_model(scribe, blocks()[0], 9, 0)
+        reply_of_model(full_model, blocks()[0], 9, 0)
     assert caught.value.status == 503
 
 

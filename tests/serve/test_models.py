@@ -13,8 +13,7 @@ from serve_models import TEXTS, fake_models
 from tongguocr.errors import InputError
 from tongguocr.page import Char, Line, Page
 from tongguocr.reader import Reader, take_lines
-from tongguocr.serve.answers import reply_of_page, spell, whole_block, without_border
-from tongguocr.serve.models import Models, open_models
+from tongguocr.serve.models import Models, open_models, reply_of_page, spell, whole_block, without_border
 from tongguocr.sources import load_pixels
 from tongguocr.tokens.codec import DecodedChar, DecodedLine
 
@@ -62,12 +61,12 @@ def test_a_page_as_a_reply() -> None:
     page = Page("", 9, 9, lines)
     reply = reply_of_page(page, 99)
     assert reply.text == "天葛\U000e0100\n天葛\U000e0100", "lines without text are left out"
-    assert (reply.cut, reply.sure, len(reply.tokens)) == (False, True, 5)
-    assert reply.tokens[0].others == (("夫", "夫".encode(), 0.2),)
-    assert (reply_of_page(page, 5).cut, reply_of_page(page, 4).cut) == (False, True)
+    assert (reply.truncated, reply.has_probabilities, len(reply.tokens)) == (False, True, 5)
+    assert reply.tokens[0].alternatives == (("夫", "夫".encode(), 0.2),)
+    assert (reply_of_page(page, 5).truncated, reply_of_page(page, 4).truncated) == (False, True)
     assert reply_of_page(page, 2).text == "天葛\U000e0100"
     unsure = replace(lines[0], chars=(Char("天", (0, 0, 1, 1)),))
-    assert not reply_of_page(replace(page, lines=(unsure,)), 9).sure
+    assert not reply_of_page(replace(page, lines=(unsure,)), 9).has_probabilities
     assert reply_of_page(replace(page, lines=()), 9).text == ""
 
 
@@ -94,7 +93,7 @@ def test_the_small_engine_reads_a_column() -> None:
     assert (models.name, models.reader.detector, models.full_model) == ("tongguocr", None, None)
     column = load_pixels(EXAMPLES / "page.jpg")[110:1020, 835:920]
     reply = models.reply(np.ascontiguousarray(column), 99, 0)
-    assert reply.text == "大學之道在明明德在親民在止於至善" and reply.tokens[0].sure > 0.5
+    assert reply.text == "大學之道在明明德在親民在止於至善" and reply.tokens[0].probability > 0.5
 
 
 @pytest.mark.parametrize(

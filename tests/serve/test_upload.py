@@ -1,4 +1,4 @@
-"""What comes with a request: names, wishes, lines, and pictures within bounds."""
+"""What comes with a request: names, options, lines, and pictures within bounds."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from serve_models import png
 from tongguocr.errors import InputError
 from tongguocr.formats import Style
 from tongguocr.formats.page_json import render_json
-from tongguocr.serve.turns import Bounds, StatusError
-from tongguocr.serve.upload import Upload, Wish, clean_name, load_picture, parse_wish
+from tongguocr.serve.queue import Bounds, StatusError
+from tongguocr.serve.upload import ReadOptions, Upload, clean_name, load_picture, parse_options
 
 
 @pytest.mark.parametrize(
@@ -43,12 +43,12 @@ def test_any_name_is_one_that_a_folder_takes(written: str) -> None:
     assert Path(name).name == name and len(name.encode()) < 250 and name.isprintable()
 
 
-def test_wishes() -> None:
-    assert parse_wish({}) == Wish("json", Style(), None)
-    assert parse_wish({"format": "md", "notes": "omit", "flow": "true"}).style == Style("omit", True)
+def test_options() -> None:
+    assert parse_options({}) == ReadOptions("json", Style(), None)
+    assert parse_options({"format": "md", "notes": "omit", "flow": "true"}).style == Style("omit", True)
     names = ("txt", "text", "csv", "doubts", "alto")
-    assert [parse_wish({"format": f}).format for f in names] == ["txt", "txt", "csv", "csv", "alto"]
-    assert parse_wish({"direction": "vertical-lr"}).direction == "vertical-lr"
+    assert [parse_options({"format": f}).format for f in names] == ["txt", "txt", "csv", "csv", "alto"]
+    assert parse_options({"direction": "vertical-lr"}).direction == "vertical-lr"
 
 
 @pytest.mark.parametrize(
@@ -62,15 +62,15 @@ def test_wishes() -> None:
         ("colour", "red"),
     ],
 )
-def test_unknown_wishes_are_named(option: str, value: str) -> None:
+def test_unknown_options_are_named(option: str, value: str) -> None:
     with pytest.raises(InputError, match=option):
-        parse_wish({option: value})
+        parse_options({option: value})
 
 
 def test_lines_are_read_and_bounded() -> None:
     page = make_page(3)
     assert page.pixels is not None
-    upload = Upload("a.png", png(page.pixels), render_json(page), Wish())
+    upload = Upload("a.png", png(page.pixels), render_json(page), ReadOptions())
     known, shown = upload.known(Bounds()), upload.page(Bounds())
     assert known is not None and known.lines == page.lines
     assert (shown.image, shown.width, shown.height) == ("a.png", page.width, page.height)
@@ -78,7 +78,7 @@ def test_lines_are_read_and_bounded() -> None:
         upload.known(Bounds(lines=2))
     assert caught.value.status == 422
     with pytest.raises(InputError, match="lines: this is not JSON"):
-        Upload("a.png", b"", b"junk", Wish()).known(Bounds())
+        Upload("a.png", b"", b"junk", ReadOptions()).known(Bounds())
 
 
 def test_pictures_are_bounded_before_they_are_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,18 +22,18 @@ from starlette.requests import ClientDisconnect
 from tongguocr.errors import InputError
 from tongguocr.formats import FORMATS, render_page
 from tongguocr.page import Page
-from tongguocr.serve.chat import parse_question, render_completion, render_error, render_models
+from tongguocr.serve.chat import parse_request, render_completion, render_error, render_models
 from tongguocr.serve.models import Models
-from tongguocr.serve.turns import PATIENCE, Bounds, StatusError, Turns
+from tongguocr.serve.queue import RETRY_AFTER, Bounds, RequestQueue, StatusError
 from tongguocr.serve.upload import Upload, load_picture, receive_body, receive_upload
 from tongguocr.version import __version__
 
 T = TypeVar("T")
 
 
-def make_app(models: Models, turns: Turns, key: str | None = None) -> FastAPI:
+def make_app(models: Models, queue: RequestQueue, key: str | None = None) -> FastAPI:
     """The service for these models; with a key, only for clients that have it."""
-    bounds, created = turns.bounds, int(time.time())
+    bounds, created = queue.bounds, int(time.time())
 
     def check_key(request: Request) -> None:
         scheme, _, given = request.headers.get("authorization", "").partition(" ")
@@ -45,50 +45,50 @@ def make_app(models: Models, turns: Turns, key: str | None = None) -> FastAPI:
 
     # The usual pages of documentation fetch scripts from elsewhere.
     app = FastAPI(title="TongGuOCR", version=__version__, docs_url=None, redoc_url=None)
-    _say_what_is_wrong(app)
-    locked = [Depends(check_key)]
+    _add_error_handlers(app)
+    authorised = [Depends(check_key)]
 
     @app.get("/health")
     async def health() -> dict[str, Any]:
         """Whether the server is up, and how many requests it has."""
-        return {"status": "ok", "model": models.name, "requests": turns.held}
+        return {"status": "ok", "model": models.name, "requests": queue.pending}
 
-    @app.get("/v1/models", dependencies=locked)
+    @app.get("/v1/models", dependencies=authorised)
     async def list_models() -> dict[str, Any]:
         """The one model."""
         return render_models(models.name, created)
 
-    @app.post("/v1/read", dependencies=locked)
+    @app.post("/v1/read", dependencies=authorised)
     async def read(request: Request) -> Response:
         """A page's image -> the page as read, in the format that is wanted."""
-        with turns.place() as clock:
-            upload = await _within(receive_upload(request, bounds), bounds)
-            data = await turns.take(
-                lambda: read_upload(upload, models, bounds), clock, request.is_disconnected
+        with queue.admit() as deadline:
+            upload = await _receive_in_time(receive_upload(request, bounds), bounds)
+            data = await queue.run(
+                lambda: read_upload(upload, models, bounds), deadline, request.is_disconnected
             )
-        return Response(data, media_type=FORMATS[upload.wish.format].media_type)
+        return Response(data, media_type=FORMATS[upload.options.format].media_type)
 
-    @app.post("/v1/chat/completions", dependencies=locked)
+    @app.post("/v1/chat/completions", dependencies=authorised)
     async def complete(request: Request) -> Response:
         """The picture of a chat -> what is written in it."""
-        with turns.place() as clock:
-            question = parse_question(
-                await _within(receive_body(request, bounds), bounds), models.name, bounds
+        with queue.admit() as deadline:
+            asked = parse_request(
+                await _receive_in_time(receive_body(request, bounds), bounds), models.name, bounds
             )
 
             def answer() -> dict[str, Any]:
-                pixels = load_picture(question.picture, "image_url", bounds)
-                reply = models.reply(pixels, question.most, question.rivals)
-                return render_completion(reply, question, models.name)
+                pixels = load_picture(asked.picture, "image_url", bounds)
+                reply = models.reply(pixels, asked.max_tokens, asked.alternatives)
+                return render_completion(reply, asked, models.name)
 
-            return JSONResponse(await turns.take(answer, clock, request.is_disconnected))
+            return JSONResponse(await queue.run(answer, deadline, request.is_disconnected))
 
     return app
 
 
 def read_upload(upload: Upload, models: Models, bounds: Bounds) -> bytes:
     """The whole way of one page, from its file to the file that is wanted."""
-    page = models.read(upload.page(bounds), upload.known(bounds), upload.wish.direction)
+    page = models.read(upload.page(bounds), upload.known(bounds), upload.options.direction)
     return render(page, upload)
 
 
@@ -100,15 +100,15 @@ def render(page: Page, upload: Upload) -> bytes:
     """
     with tempfile.TemporaryDirectory(prefix="tongguocr-") as folder:
         path = Path(folder) / "answer"
-        if FORMATS[upload.wish.format].image == "file" and upload.name != path.name:
+        if FORMATS[upload.options.format].image == "file" and upload.name != path.name:
             (Path(folder) / upload.name).write_bytes(upload.image)
         try:
-            return render_page(page, path, upload.wish.format, upload.wish.style)
+            return render_page(page, path, upload.options.format, upload.options.style)
         except InputError as error:
             raise InputError(str(error).replace(str(path), upload.name)) from None
 
 
-async def _within(receiving: Awaitable[T], bounds: Bounds) -> T:
+async def _receive_in_time(receiving: Awaitable[T], bounds: Bounds) -> T:
     try:
         async with asyncio.timeout(bounds.upload_seconds):
             return await receiving
@@ -118,13 +118,13 @@ async def _within(receiving: Awaitable[T], bounds: Bounds) -> T:
         ) from None
 
 
-def _say_what_is_wrong(app: FastAPI) -> None:
+def _add_error_handlers(app: FastAPI) -> None:
     """Sentences in OpenAI's shape for every kind of fault; only those of the program itself are logged."""
 
     def answer(tell: Callable[[Any], tuple[int, str]]) -> Callable[[Request, Any], Awaitable[Response]]:
         async def handle(request: Request, error: Any) -> Response:
             status, sentence = tell(error)
-            headers = {"Retry-After": str(PATIENCE)} if status == 503 else None
+            headers = {"Retry-After": str(RETRY_AFTER)} if status == 503 else None
             return JSONResponse(render_error(status, sentence), status, headers)
 
         return handle

@@ -1,4 +1,4 @@
-"""OpenAI's chat completions: a request's JSON in, the picture and the wishes out; a reply in, its JSON out.
+"""OpenAI's chat completions: a request's JSON in, the picture and options out; a reply in, its JSON out.
 
 The one picture of the messages is read; their words are not looked at, since the models know one task. It
 must be a data address: nothing is ever fetched for a client. Reading is greedy, so temperature and seed
@@ -19,28 +19,28 @@ from typing import Any
 
 from tongguocr.errors import InputError
 from tongguocr.formats.page_json import load_json
-from tongguocr.serve.answers import Reply, Token
-from tongguocr.serve.turns import Bounds, StatusError
+from tongguocr.serve.models import Reply, Token
+from tongguocr.serve.queue import Bounds, StatusError
 
-MOST_RIVALS = 20
+MAX_ALTERNATIVES = 20
 """Of `top_logprobs`, by OpenAI's own rule."""
 IMPOSSIBLE = -9999.0
 """The logarithm of nothing, as OpenAI writes it: JSON has no infinity."""
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """What is wanted of one picture."""
+class CompletionRequest:
+    """What a client wants to know about one picture."""
 
     picture: bytes
-    most: int
-    """Tokens."""
+    max_tokens: int
     logprobs: bool = False
-    rivals: int = 0
+    alternatives: int = 0
+    """Other tokens that are told beside each, OpenAI's `top_logprobs`."""
 
 
-def parse_question(data: bytes, model: str, bounds: Bounds = Bounds()) -> Question:
-    """The question in a request, if it is one for this model."""
+def parse_request(data: bytes, model: str, bounds: Bounds = Bounds()) -> CompletionRequest:
+    """What a client asks for, if it is for this model and can be done."""
     body = load_json(data, Path("The request"))
     if not isinstance(body, dict):
         raise InputError("The request must be a JSON object.")
@@ -53,11 +53,11 @@ def parse_question(data: bytes, model: str, bounds: Bounds = Bounds()) -> Questi
     logprobs = body.get("logprobs") or False
     if not isinstance(logprobs, bool):
         raise InputError("logprobs must be true or false.")
-    most = _whole(body, "max_completion_tokens", 1) or _whole(body, "max_tokens", 1) or bounds.tokens
-    rivals = _whole(body, "top_logprobs", 0) or 0
-    if rivals > MOST_RIVALS or (rivals and not logprobs):
-        raise InputError(f"top_logprobs must be at most {MOST_RIVALS}, and needs logprobs.")
-    return Question(_picture(body), min(most, bounds.tokens), logprobs, rivals)
+    max_tokens = _whole(body, "max_completion_tokens", 1) or _whole(body, "max_tokens", 1) or bounds.tokens
+    alternatives = _whole(body, "top_logprobs", 0) or 0
+    if alternatives > MAX_ALTERNATIVES or (alternatives and not logprobs):
+        raise InputError(f"top_logprobs must be at most {MAX_ALTERNATIVES}, and needs logprobs.")
+    return CompletionRequest(_picture(body), min(max_tokens, bounds.tokens), logprobs, alternatives)
 
 
 def _whole(body: dict[str, Any], name: str, least: int) -> int | None:
@@ -100,15 +100,15 @@ def _addresses(messages: Any) -> Iterator[str]:
             yield address
 
 
-def render_completion(reply: Reply, question: Question, model: str) -> dict[str, Any]:
+def render_completion(reply: Reply, request: CompletionRequest, model: str) -> dict[str, Any]:
     """The reply as a chat completion."""
     message = {"role": "assistant", "content": reply.text, "refusal": None}
-    told = {"content": [_entry(t, question.rivals) for t in reply.tokens], "refusal": None}
+    logprobs = {"content": [_entry(t, request.alternatives) for t in reply.tokens], "refusal": None}
     choice = {
         "index": 0,
         "message": message,
-        "logprobs": told if question.logprobs and reply.sure else None,
-        "finish_reason": "length" if reply.cut else "stop",
+        "logprobs": logprobs if request.logprobs and reply.has_probabilities else None,
+        "finish_reason": "length" if reply.truncated else "stop",
     }
     written = len(reply.tokens)
     return {
@@ -118,27 +118,28 @@ def render_completion(reply: Reply, question: Question, model: str) -> dict[str,
         "model": model,
         "choices": [choice],
         "usage": {
-            "prompt_tokens": reply.asked,
+            "prompt_tokens": reply.prompt_tokens,
             "completion_tokens": written,
-            "total_tokens": reply.asked + written,
+            "total_tokens": reply.prompt_tokens + written,
         },
     }
 
 
-def _entry(token: Token, rivals: int) -> dict[str, Any]:
-    """A token with its rivals; OpenAI counts it among them."""
-    likely = [(token.text, token.data, token.sure), *token.others][:rivals]
-    return _probability(token.text, token.data, token.sure) | {
-        "top_logprobs": [_probability(*one) for one in likely]
+def _entry(token: Token, alternatives: int) -> dict[str, Any]:
+    """A token with its alternatives; OpenAI counts it among them."""
+    likely = [(token.text, token.data, token.probability), *token.alternatives][:alternatives]
+    return _logprob(token.text, token.data, token.probability) | {
+        "top_logprobs": [_logprob(*one) for one in likely]
     }
 
 
-def _probability(text: str, data: bytes, sure: float) -> dict[str, Any]:
-    logprob = math.log(sure) if sure > 0 else IMPOSSIBLE
+def _logprob(text: str, data: bytes, probability: float) -> dict[str, Any]:
+    logprob = math.log(probability) if probability > 0 else IMPOSSIBLE
     return {"token": text, "logprob": logprob, "bytes": list(data)}
 
 
 def render_models(model: str, created: int) -> dict[str, Any]:
+    """The list of models, in OpenAI's shape: the one that is served."""
     entry = {"id": model, "object": "model", "created": created, "owned_by": "tongguocr"}
     return {"object": "list", "data": [entry]}
 

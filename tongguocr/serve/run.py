@@ -21,7 +21,7 @@ from tongguocr.errors import InputError
 from tongguocr.reader import DEFAULT_DETECTOR, DEFAULT_ENGINE
 from tongguocr.serve.app import make_app
 from tongguocr.serve.models import open_models
-from tongguocr.serve.turns import Bounds, Turns
+from tongguocr.serve.queue import Bounds, RequestQueue
 
 BACKLOG = 128
 
@@ -46,9 +46,9 @@ def serve(service: Service, say: Callable[[str], None] = print) -> None:
     """Load the models and answer until told to end."""
     key = read_key(service.key_variable)
     with open_socket(service.host, service.port) as listening:
-        turns = Turns(service.bounds)
-        models = open_models(service.engine, service.model, service.detector, service.threads, turns.check)
-        server = _Server(make_app(models, turns, key), turns)
+        queue = RequestQueue(service.bounds)
+        models = open_models(service.engine, service.model, service.detector, service.threads, queue.check)
+        server = _Server(make_app(models, queue, key), queue)
         # From here on clients that come wait; before, they are refused.
         listening.listen(BACKLOG)
         if key is None and not _is_local(listening):
@@ -57,11 +57,11 @@ def serve(service: Service, say: Callable[[str], None] = print) -> None:
         say(f"{models.name}: {_address(listening)}")
         with _ended_by_signals(server):
             server.run(sockets=[listening])
-        turns.close()
+        queue.close()
 
 
 class _Server(uvicorn.Server):
-    def __init__(self, app: object, turns: Turns) -> None:
+    def __init__(self, app: object, queue: RequestQueue) -> None:
         config = uvicorn.Config(
             app,  # type: ignore[arg-type]
             http="h11",
@@ -70,13 +70,13 @@ class _Server(uvicorn.Server):
             log_level="warning",
             access_log=False,
             server_header=False,
-            timeout_graceful_shutdown=round(turns.bounds.grace) + 5,
+            timeout_graceful_shutdown=round(queue.bounds.grace) + 5,
         )
         super().__init__(config)
-        self.turns = turns
+        self.queue = queue
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        self.turns.end_soon()
+        self.queue.end_soon()
         super().handle_exit(sig, frame)
 
 

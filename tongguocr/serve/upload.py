@@ -1,4 +1,4 @@
-"""A request's bytes -> a picture, its lines if they are known, and what is wanted of it.
+"""A request's bytes -> a picture, its lines if they are known, and options.
 
 A form (multipart/form-data) has the picture as `image` or `file`, lines in our JSON as `lines`, and options
 as fields; any other body is the picture itself, with options behind the address. Sizes are bounded while the
@@ -25,7 +25,7 @@ from tongguocr.formats import Style, find_format
 from tongguocr.formats.page_json import parse_json
 from tongguocr.layout import WritingMode
 from tongguocr.page import Page, Pixels, bare_page
-from tongguocr.serve.turns import Bounds, StatusError
+from tongguocr.serve.queue import Bounds, StatusError
 from tongguocr.sources.images import FORMATS as PICTURES
 from tongguocr.sources.images import decode_image
 
@@ -39,8 +39,8 @@ DRAINED = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """In which form a page is wanted."""
+class ReadOptions:
+    """How a page is to be read and written: what `tongguocr read` has as options."""
 
     format: str = "json"
     style: Style = field(default_factory=Style)
@@ -54,9 +54,10 @@ class Upload:
     name: str
     image: bytes
     lines: bytes | None
-    wish: Wish
+    options: ReadOptions
 
     def page(self, bounds: Bounds) -> Page:
+        """The page with its pixels and without lines."""
         return bare_page(self.name, load_picture(self.image, self.name, bounds))
 
     def known(self, bounds: Bounds) -> Page | None:
@@ -89,15 +90,16 @@ async def receive(request: Request, bounds: Bounds) -> AsyncGenerator[bytes, Non
 
 
 async def receive_body(request: Request, bounds: Bounds) -> bytes:
+    """The whole body, as long as it is within bounds."""
     return b"".join([piece async for piece in receive(request, bounds)])
 
 
 async def receive_upload(request: Request, bounds: Bounds) -> Upload:
-    """One page and what is wanted of it, from a form or a bare picture."""
+    """One page with its options, from a form or a bare picture."""
     options = dict(request.query_params)
     if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
         name = clean_name(options.pop("name", ""))
-        return Upload(name, await receive_body(request, bounds), None, parse_wish(options))
+        return Upload(name, await receive_body(request, bounds), None, parse_options(options))
     limits = {"max_files": 2, "max_fields": 2 + len(OPTIONS), "max_part_size": bounds.body}
     try:
         form = await MultiPartParser(request.headers, receive(request, bounds), **limits).parse()
@@ -121,7 +123,7 @@ async def _from_form(form: FormData, options: dict[str, str]) -> Upload:
     if not isinstance(picture, UploadFile):
         raise InputError("The form has no file named image (or file).")
     known = lines.encode() if isinstance(lines, str) else await lines.read() if lines is not None else None
-    return Upload(clean_name(picture.filename or ""), await picture.read(), known, parse_wish(options))
+    return Upload(clean_name(picture.filename or ""), await picture.read(), known, parse_options(options))
 
 
 def clean_name(written: str) -> str:
@@ -131,7 +133,8 @@ def clean_name(written: str) -> str:
     return printed if printed.strip(". ") else NAMELESS
 
 
-def parse_wish(options: Mapping[str, str]) -> Wish:
+def parse_options(options: Mapping[str, str]) -> ReadOptions:
+    """The options in a form's fields or behind an address; whatever is unknown is refused by name."""
     for name in options:
         if name not in OPTIONS:
             raise InputError(f"There is no option {name[:40]!r}; take one of {', '.join(OPTIONS)}.")
@@ -143,7 +146,7 @@ def parse_wish(options: Mapping[str, str]) -> Wish:
     if direction is None and "direction" in options:
         raise InputError(f"direction: {options['direction'][:40]!r} is not one of {', '.join(DIRECTIONS)}.")
     style = Style(options.get("notes"), flow in ("true", "1"), options.get("script", "keep"))  # type: ignore[arg-type]
-    return Wish(format, style, direction)
+    return ReadOptions(format, style, direction)
 
 
 def load_picture(data: bytes, name: str, bounds: Bounds) -> Pixels:

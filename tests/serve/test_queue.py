@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import pytest
 
-from tongguocr.serve.turns import Bounds, StatusError, Turns
+from tongguocr.serve.queue import Bounds, RequestQueue, StatusError
 
 T = TypeVar("T")
 
@@ -19,13 +19,13 @@ async def here() -> bool:
     return False
 
 
-async def take(turns: Turns, work: Callable[[], T]) -> T:
-    with turns.place() as clock:
-        return await turns.take(work, clock, here)
+async def take(queue: RequestQueue, work: Callable[[], T]) -> T:
+    with queue.admit() as deadline:
+        return await queue.run(work, deadline, here)
 
 
 def test_one_at_a_time_in_order() -> None:
-    turns, order, busy = Turns(Bounds(waiting=20)), list[int](), list[int]()
+    queue, order, busy = RequestQueue(Bounds(waiting=20)), list[int](), list[int]()
 
     def work(number: int) -> int:
         busy.append(1)
@@ -36,37 +36,37 @@ def test_one_at_a_time_in_order() -> None:
         return number * 2
 
     async def main() -> list[int]:
-        return await asyncio.gather(*(take(turns, lambda k=k: work(k)) for k in range(20)))  # type: ignore[misc]
+        return await asyncio.gather(*(take(queue, lambda k=k: work(k)) for k in range(20)))  # type: ignore[misc]
 
     assert asyncio.run(main()) == [2 * k for k in range(20)]
-    assert order == list(range(20)) and turns.held == 0
-    turns.close()
+    assert order == list(range(20)) and queue.pending == 0
+    queue.close()
 
 
 def test_those_beyond_the_bound_are_refused_and_places_come_back() -> None:
-    turns, gate = Turns(Bounds(waiting=2)), threading.Event()
+    queue, gate = RequestQueue(Bounds(waiting=2)), threading.Event()
 
     async def main() -> list[object]:
-        asked = [asyncio.create_task(take(turns, gate.wait)) for _ in range(5)]
+        asked = [asyncio.create_task(take(queue, gate.wait)) for _ in range(5)]
         await asyncio.sleep(0.01)
-        assert turns.held == 3
+        assert queue.pending == 3
         gate.set()
         return await asyncio.gather(*asked, return_exceptions=True)
 
     answers = asyncio.run(main())
     assert answers[:3] == [True] * 3
     assert [getattr(answer, "status", 0) for answer in answers[3:]] == [503, 503]
-    assert asyncio.run(take(turns, lambda: 7)) == 7
-    turns.close()
+    assert asyncio.run(take(queue, lambda: 7)) == 7
+    queue.close()
 
 
 def test_what_takes_too_long_is_told_to_stop_and_frees_the_thread() -> None:
-    turns, stopped = Turns(Bounds(seconds=0.1)), list[StatusError]()
+    queue, stopped = RequestQueue(Bounds(seconds=0.1)), list[StatusError]()
 
     def work() -> None:
         try:
             while True:
-                turns.check()
+                queue.check()
                 time.sleep(0.005)
         except StatusError as error:
             stopped.append(error)
@@ -75,38 +75,38 @@ def test_what_takes_too_long_is_told_to_stop_and_frees_the_thread() -> None:
     async def main() -> None:
         start = time.monotonic()
         with pytest.raises(StatusError, match=r"longer than 0\.1 seconds"):
-            await take(turns, work)
+            await take(queue, work)
         assert time.monotonic() - start < 1
         for _ in range(200):
             if stopped:
                 break
             await asyncio.sleep(0.01)
-        assert await take(turns, lambda: "next") == "next"
+        assert await take(queue, lambda: "next") == "next"
 
     asyncio.run(main())
     assert stopped[0].status == 504
-    turns.check()  # Nothing is being read, so nothing is to stop.
-    turns.close()
+    queue.check()  # Nothing is being read, so nothing is to stop.
+    queue.close()
 
 
 def test_who_waited_too_long_is_not_read_at_all() -> None:
-    turns, gate, read = Turns(Bounds(seconds=0.15)), threading.Event(), list[int]()
+    queue, gate, read = RequestQueue(Bounds(seconds=0.15)), threading.Event(), list[int]()
 
     async def main() -> None:
-        first = asyncio.create_task(take(turns, gate.wait))
-        second = asyncio.create_task(take(turns, lambda: read.append(2)))
+        first = asyncio.create_task(take(queue, gate.wait))
+        second = asyncio.create_task(take(queue, lambda: read.append(2)))
         answers = await asyncio.gather(first, second, return_exceptions=True)
         assert [getattr(answer, "status", 0) for answer in answers] == [504, 504]
         gate.set()
-        await take(turns, lambda: read.append(3))
+        await take(queue, lambda: read.append(3))
 
     asyncio.run(main())
     assert read == [3]
-    turns.close()
+    queue.close()
 
 
 def test_a_client_that_goes_is_not_read_for() -> None:
-    turns, gate = Turns(), threading.Event()
+    queue, gate = RequestQueue(), threading.Event()
     gone = False
 
     async def is_gone() -> bool:
@@ -114,47 +114,47 @@ def test_a_client_that_goes_is_not_read_for() -> None:
 
     async def main() -> None:
         nonlocal gone
-        first = asyncio.create_task(take(turns, gate.wait))
+        first = asyncio.create_task(take(queue, gate.wait))
 
         async def leaves() -> None:
-            with turns.place() as clock:
-                await turns.take(lambda: pytest.fail("was read"), clock, is_gone)
+            with queue.admit() as deadline:
+                await queue.run(lambda: pytest.fail("was read"), deadline, is_gone)
 
         second = asyncio.create_task(leaves())
         await asyncio.sleep(0.01)
         gone = True
         with pytest.raises(StatusError, match="gone"):
             await second
-        assert turns.held == 1
+        assert queue.pending == 1
         gate.set()
         assert await first
 
     asyncio.run(main())
-    turns.close()
+    queue.close()
 
 
 def test_the_end_comes_after_a_moment_of_grace() -> None:
-    turns, gate = Turns(Bounds(grace=0.05)), threading.Event()
+    queue, gate = RequestQueue(Bounds(grace=0.05)), threading.Event()
 
     async def main() -> None:
-        reading = asyncio.create_task(take(turns, gate.wait))
+        reading = asyncio.create_task(take(queue, gate.wait))
         await asyncio.sleep(0.01)
-        turns.end_soon()
+        queue.end_soon()
         with pytest.raises(StatusError, match="going down"):
             await reading
 
     asyncio.run(main())
     gate.set()
-    turns.close()
+    queue.close()
 
 
 def test_faults_of_the_work_come_through() -> None:
-    turns = Turns()
+    queue = RequestQueue()
 
     def broken() -> None:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        asyncio.run(take(turns, broken))
-    assert turns.held == 0
-    turns.close()
+        asyncio.run(take(queue, broken))
+    assert queue.pending == 0
+    queue.close()

@@ -19,9 +19,9 @@ from tongguocr.errors import InputError
 
 T = TypeVar("T")
 
-LOOK = 0.25
+POLL_SECONDS = 0.25
 """Seconds between two looks whether the client is still there."""
-PATIENCE = 2
+RETRY_AFTER = 2
 """Seconds after which a refused client may ask again."""
 
 
@@ -54,7 +54,7 @@ class StatusError(InputError):
 
 
 @dataclass
-class Clock:
+class Deadline:
     """How long one request may still take."""
 
     seconds: float
@@ -63,67 +63,70 @@ class Clock:
 
     @property
     def left(self) -> float:
+        """Seconds; 0 or less when there is no time left."""
         return 0.0 if self.stopped else self.start + self.seconds - time.monotonic()
 
     def check(self) -> None:
+        """Raise a StatusError when there is no time left."""
         if self.left <= 0:
             raise StatusError(504, f"Reading took longer than {self.seconds:g} seconds and was given up.")
 
 
-class Turns:
-    """Who reads now, and who waits."""
+class RequestQueue:
+    """The requests of all clients: one is read, the others wait their turn."""
 
     def __init__(self, bounds: Bounds = Bounds()) -> None:
         self.bounds = bounds
-        self.held = 0
+        self.pending = 0
         """Requests that have a place, the one that is read included."""
         self._pool = ThreadPoolExecutor(1, "reading")
-        self._now: Clock | None = None
+        self._now: Deadline | None = None
         self._end = float("inf")
 
     @contextmanager
-    def place(self) -> Iterator[Clock]:
+    def admit(self) -> Iterator[Deadline]:
         """A place in the queue, for as long as the request lasts."""
-        if self.held > self.bounds.waiting:
-            raise StatusError(503, f"{self.held} requests are waiting already; try again in a moment.")
-        self.held += 1
-        clock = Clock(self.bounds.seconds)
+        if self.pending > self.bounds.waiting:
+            raise StatusError(503, f"{self.pending} requests are waiting already; try again in a moment.")
+        self.pending += 1
+        deadline = Deadline(self.bounds.seconds)
         try:
-            yield clock
+            yield deadline
         finally:
-            clock.stopped = True
-            self.held -= 1
+            deadline.stopped = True
+            self.pending -= 1
 
-    async def take(self, work: Callable[[], T], clock: Clock, gone: Callable[[], Awaitable[bool]]) -> T:
-        """What the work gives, once it is its turn."""
-        future = asyncio.get_running_loop().run_in_executor(self._pool, self._run, work, clock)
+    async def run(self, work: Callable[[], T], deadline: Deadline, gone: Callable[[], Awaitable[bool]]) -> T:
+        """Do the work when its turn comes, in the thread that reads; what it gives."""
+        future = asyncio.get_running_loop().run_in_executor(self._pool, self._run, work, deadline)
         try:
-            while not (await asyncio.wait({future}, timeout=max(min(LOOK, clock.left), 0.0)))[0]:
-                clock.check()
+            while not (await asyncio.wait({future}, timeout=max(min(POLL_SECONDS, deadline.left), 0.0)))[0]:
+                deadline.check()
                 if time.monotonic() > self._end:
                     raise StatusError(503, "The server is going down.")
                 if await gone():
                     raise StatusError(499, "The client has gone.")
         finally:
-            # Work that has begun cannot be cancelled; its clock is stopped when its place is given up.
+            # Work that has begun cannot be cancelled; its deadline is stopped when its place is given up.
             future.cancel()
         return future.result()
 
     def check(self) -> None:
-        """For the work itself: raises where it should stop."""
+        """Raise where the work that is being done should stop; called by that work itself."""
         if now := self._now:
             now.check()
 
     def end_soon(self) -> None:
-        """Give what is being read a little time, and then no more."""
+        """The server is told to end: give what is being read the time of `grace`, and then no more."""
         self._end = time.monotonic() + self.bounds.grace
 
     def close(self) -> None:
+        """Begin nothing more; what is being read is not waited for."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    def _run(self, work: Callable[[], T], clock: Clock) -> T:
-        clock.check()
-        self._now = clock
+    def _run(self, work: Callable[[], T], deadline: Deadline) -> T:
+        deadline.check()
+        self._now = deadline
         try:
             return work()
         finally:
