@@ -1,4 +1,4 @@
-"""Folders of the repository that tests read from."""
+"""LabelFolders of the repository that tests read from."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Folders: the order of their images, what is passed over, and names that never clash."""
+"""LabelFolders: the order of their images, what is passed over, and names that never clash."""
 
 from __future__ import annotations
 

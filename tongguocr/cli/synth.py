@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", default="json,page", metavar="F,...", help="json, page, mthv2, m5hisdoc")
     parser.add_argument("--size", metavar="WxH", help="scale pages to fit into so many pixels")
     parser.add_argument("--png", action="store_true", help="PNG images instead of JPEG")
-    parser.add_argument("--clean", action="store_true", help="new pages, without wear")
+    parser.add_argument("--clean", action="store_true", help="new pages, without degradation")
     parser.add_argument("--bench", action="store_true", help="the frozen benchmark of 200 pages")
     parser.add_argument("--workers", type=int, metavar="N", help="processes (default: one a core)")
 

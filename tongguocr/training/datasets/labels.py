@@ -1,14 +1,14 @@
-"""What the label files of MTHv2 and M5HisDoc share: rows, corners, image sizes, and characters in lines.
+"""Label files as MTHv2 and M5HisDoc have them: one for the lines of a page, one for its characters.
 
-Rows come in, a Page goes out. The two data sets differ only in the order of a row's fields; a `Folders` says
-where a page's files lie and how its rows read.
+Files come in, a Page goes out. The two data sets differ only in their folders' names and in the order of a
+row's fields; a `LabelFolders` says where a page's files lie and how its rows read.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from math import atan2, ceil
 from pathlib import Path
 from typing import TypeAlias
@@ -16,10 +16,9 @@ from typing import TypeAlias
 from tongguocr.errors import InputError
 from tongguocr.files import decode_utf8, read_bytes
 from tongguocr.formats.numbers import parse_number
-from tongguocr.geometry import Point, bounds, make_box, union
+from tongguocr.geometry import Point, bounds, centre, cross_section, make_box, union
 from tongguocr.page import Char, Line, Page, guess_direction
 from tongguocr.sources import IMAGE_SUFFIXES, image_named, image_size
-from tongguocr.training.datasets.chars import attach_chars
 
 OnError: TypeAlias = Callable[[InputError], None]
 """Takes the error of one page, which is then left out; None instead means that the first error is raised."""
@@ -32,7 +31,7 @@ _LIST_SUFFIXES = (*IMAGE_SUFFIXES, ".txt")
 
 
 @dataclass(frozen=True, slots=True)
-class Folders:
+class LabelFolders:
     """One folder of images with the labels beside it."""
 
     root: Path
@@ -136,3 +135,82 @@ def _parsed(path: Path, fields: Fields) -> Iterator[tuple[int, str, list[float]]
             raise InputError(f"{path}: row {number} is not a label: {row[:40]!r}.")
         text, values = found
         yield number, text, [parse_number(value, f"{path}: row {number}") for value in values]
+
+
+def attach_chars(lines: Sequence[Line], chars: Sequence[Char]) -> tuple[Line, ...]:
+    """The lines with their characters, which a label file gives without saying which line each belongs to.
+
+    A character belongs to the line around its centre. A line gets its characters only if they spell its text,
+    white space aside: in the order of their places along the line, or in the order of the label file, where
+    stray boxes of a neighbour are left out if that can be done in one way only. Otherwise the line gets none:
+    nothing is invented, and `chars` is complete or empty.
+    """
+    members: list[list[Char]] = [[] for _ in lines]
+    for char in chars:
+        line = _line_around(char, lines)
+        if line is not None:
+            members[line].append(char)
+    return tuple(
+        replace(line, chars=_spelling(line, found)) for line, found in zip(lines, members, strict=True)
+    )
+
+
+def _line_around(char: Char, lines: Sequence[Line]) -> int | None:
+    """The line that the character's centre lies in; of several, one whose text has it, then the nearest.
+
+    Outlines come first: only a character in no line's outline goes by the boxes.
+    """
+    point = centre(char.box)
+    for outlines in (True, False):
+        around = [
+            (char.text not in line.text, distance, i)
+            for i, line in enumerate(lines)
+            if (distance := _distance_to_axis(point, line, outlines)) is not None
+        ]
+        if around:
+            return min(around)[2]
+    return None
+
+
+def _distance_to_axis(point: Point, line: Line, outlines: bool) -> float | None:
+    """How far across the line the point lies from its middle; None outside the line."""
+    x0, y0, x1, y1 = line.box
+    if not (x0 <= point[0] <= x1 and y0 <= point[1] <= y1):
+        return None
+    along, across = (1, 0) if line.is_vertical else (0, 1)
+    edges: tuple[float, float] | None = (line.box[across], line.box[across + 2])
+    if outlines and line.polygon:
+        edges = cross_section(line.polygon, point[along], along)
+    if edges is None or not edges[0] <= point[across] <= edges[1]:
+        return None
+    return abs(point[across] - (edges[0] + edges[1]) / 2)
+
+
+def _spelling(line: Line, found: Sequence[Char]) -> tuple[Char, ...]:
+    """Those of the characters that spell the line's text, or none."""
+    text = "".join(line.text.split())
+    axis, sign = (
+        (1 if line.is_vertical else 0),
+        (-1 if line.direction in ("right-to-left", "bottom-to-top") else 1),
+    )
+    along = sorted(found, key=lambda char: sign * centre(char.box)[axis])
+    for order in (along, list(found)):
+        if "".join(char.text for char in order) == text:
+            return tuple(order)
+    for order in (along, list(found)):
+        first = _embedding(text, order)
+        last = [len(order) - 1 - i for i in reversed(_embedding(text[::-1], order[::-1], reverse=True))]
+        if first and first == last:
+            return tuple(order[i] for i in first)
+    return ()
+
+
+def _embedding(text: str, chars: Sequence[Char], reverse: bool = False) -> list[int]:
+    """The earliest characters that spell the text in this order, by their places; empty where they do not."""
+    taken, at = [], 0
+    for i, char in enumerate(chars):
+        part = char.text[::-1] if reverse else char.text
+        if at < len(text) and text.startswith(part, at):
+            taken.append(i)
+            at += len(part)
+    return taken if at == len(text) else []

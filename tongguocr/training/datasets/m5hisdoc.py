@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tongguocr.errors import InputError
 from tongguocr.page import Page
-from tongguocr.training.datasets.labels import Folders, OnError, page_name, read_each, read_split
+from tongguocr.training.datasets.labels import LabelFolders, OnError, page_name, read_each, read_split
 
 HALVES = ("regular", "hard")
 SPLITS = ("train", "val", "test")
@@ -38,9 +38,9 @@ def read_m5hisdoc(
         yield from read_each([partial(half_folders.read, name) for name in names], on_error)
 
 
-def _folders(root: Path, folder: Path) -> Folders:
+def _folders(root: Path, folder: Path) -> LabelFolders:
     labels = folder / "label_textline", folder / "label_char"
-    return Folders(root, folder / "images", *labels, _textline_fields, _char_fields)
+    return LabelFolders(root, folder / "images", *labels, _textline_fields, _char_fields)
 
 
 def _listed(root: Path, folder: Path, split: str) -> list[str]:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tongguocr.errors import InputError
 from tongguocr.page import Page
-from tongguocr.training.datasets.labels import Folders, OnError, page_name, read_each, read_split
+from tongguocr.training.datasets.labels import LabelFolders, OnError, page_name, read_each, read_split
 
 PARTS = ("MTH1000", "MTH1200", "TKH")
 SPLITS = ("train", "test")
@@ -38,13 +38,13 @@ def read_mthv2(root: Path, split: str | None = None, on_error: OnError | None = 
     yield from read_each(jobs, on_error)
 
 
-def _folders(root: Path, part: str) -> Folders:
+def _folders(root: Path, part: str) -> LabelFolders:
     folder = root / part
     labels = folder / "label_textline", folder / "label_char"
-    return Folders(root, folder / "img", *labels, _textline_fields, _char_fields)
+    return LabelFolders(root, folder / "img", *labels, _textline_fields, _char_fields)
 
 
-def _read_entry(entry: str, parts: dict[str, Folders], listed_in: Path) -> Page:
+def _read_entry(entry: str, parts: dict[str, LabelFolders], listed_in: Path) -> Page:
     """The page that an entry of a list means; without its part's name it must be in one part only."""
     name = page_name(entry)
     named = [part for part in parts if part in entry.split("/")[:-1]]

@@ -30,10 +30,10 @@ from tongguocr.training.synth.real_ink import Lines
 from tongguocr.training.synth.seals import make_seals
 
 READABLE = (10.0, 120.0)
-"""Pixels: the longer side of characters that are to be found ..."""
+"""Pixels: the least and the most of the longer side of characters that are to be found."""
 DOUBTFUL = (7.5, 150.0)
-"""... and of those that may be found or not. Text beyond that must not be taken for larger or smaller text:
-the page is looked at again in another size."""
+"""The same of characters that may be found or not. Text beyond that must not be taken for larger or smaller
+text: the page is looked at again in another size."""
 COARSE = 8
 """A page's edge is worked out at every so many pixels, and is straight between them."""
 

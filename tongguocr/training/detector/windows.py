@@ -44,9 +44,9 @@ class WindowRecipe:
     side: int = 768
     """A multiple of 32."""
     windows: int = 28
-    """Painted windows of a batch ..."""
+    """Painted windows of a batch."""
     real_pages: int = 4
-    """... and those cut from real pages, where there are any."""
+    """Windows of a batch that are cut from real pages, where there are any."""
     size: tuple[float, float] = (14.0, 48.0)
     """Height of a typical character, in pixels."""
     real_lines: float = 0.15
@@ -58,25 +58,27 @@ class WindowRecipe:
     covered: float = 0.06
     """A slip lies on the page."""
     slanting: float = 0.35
+    """Windows that slant by up to `slant`; the others slant by less than 2.5 degrees."""
     slant: float = 4.5
-    """Degrees either way, for these; the others slant by less than 2.5."""
+    """Degrees either way."""
     inverted: float = 0.04
     """White on black, like rubbings and negatives."""
     apart: float = 0.2
-    """Pages that are sure to have head notes or a fold, besides the usual share."""
+    """Share of pages that are sure to have head notes or a fold, besides the usual share."""
     drawn_text: float = 0.15
-    """Pages of characters drawn at random."""
+    """Share of pages of characters drawn at random."""
     fresh: float = 0.3
-    """Pages that are composed anew; the others have been in another window before."""
+    """Share of pages that are composed anew; the others have been in another window before."""
     sealed: float = 0.4
     """Windows that get one to three seals, besides those that degradation brings."""
     seals: int = 512
-    """Different seals ..."""
+    """How many different seals there are."""
     scenes: int = 96
-    """... and tables."""
+    """How many different tables there are, on which pages lie."""
     coarse: float = 0.2
-    """Cut coarsely and scanned small (recogniser/degradation.py)."""
+    """Cut coarsely and scanned small (recogniser/recipe.py)."""
     severity: float = 1.0
+    """How badly windows are degraded: 1 is as in the benchmark."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,25 +2,28 @@
 
 A composition and the font book come in, float32 arrays of the page's size go out: black ink and, apart from
 it, the red that a reader added. A glyph is stretched to its em box and never clipped: where a brush face
-would leave its box by more than the tolerance, it is drawn smaller.
+would leave its box by more than the tolerance, it is drawn smaller. One block is one hand, so a character
+that another face stands in for must not look borrowed: its strokes are thickened or thinned to the page's
+own.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 from math import ceil, floor
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageDraw
+from PIL import Image, ImageDraw, ImageFilter
 
 from tongguocr.geometry import Box, bounds
 from tongguocr.page import Pixels
 from tongguocr.training.synth.composition import OVERHANG, Composition, Floats, Mark, Patch, Stroke
 from tongguocr.training.synth.fonts import FontBook, glyph_mask
-from tongguocr.training.synth.weight import change_weight, weight_changes
 
 Vector: TypeAlias = NDArray[np.float64]
 """x and y."""
@@ -31,6 +34,8 @@ _SLACK = 0.5
 """What is left of the tolerance for smooth edges."""
 _FINE = 4
 """Patches and marks are drawn this much larger and averaged."""
+WEIGHT_SAMPLE, WEIGHT_SIZE = 10, 64
+"""Characters compared to tell a face's weight, and their em in pixels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,3 +256,56 @@ def ink_overhang(composition: Composition, fonts: FontBook) -> NDArray[np.float6
         )
         out[k] = max(0.0, *beyond)
     return out
+
+
+def weight_changes(composition: Composition, fonts: FontBook) -> dict[int, float]:
+    """For each face but the page's own: from -1 (thinned by a full step) over 0 to 1 (thickened)."""
+    faces = Counter(composition.faces.tolist())
+    if len(faces) < 2:
+        return {}
+    own = faces.most_common(1)[0][0]
+    wanted = _thickness(_sample_masks(composition, fonts, own))
+    return {
+        face: _step_share(_sample_masks(composition, fonts, face), wanted) for face in faces if face != own
+    }
+
+
+def _sample_masks(composition: Composition, fonts: FontBook, face: int) -> list[Pixels]:
+    """Some of the page's glyphs in this face: the page's own characters, so that nothing else is drawn."""
+    drawn = (char for char, by in zip(composition.text, composition.faces, strict=True) if by == face)
+    chars = islice(dict.fromkeys(drawn), WEIGHT_SAMPLE)
+    return [glyph_mask(fonts.faces[face], char, WEIGHT_SIZE) for char in chars]
+
+
+def _thickness(masks: list[Pixels]) -> float:
+    """How thick strokes are, in pixels: ink over half its outline, whatever the characters are.
+
+    Two faces may share no character (one has only the extensions), so amounts of ink cannot be compared.
+    """
+    ink = edge = 0.0
+    for mask in masks:
+        cover = mask.astype(np.float32) / 255
+        ink += float(cover.sum())
+        edge += float(np.abs(np.diff(cover, axis=0)).sum() + np.abs(np.diff(cover, axis=1)).sum())
+    return 2 * ink / max(edge, 1e-6)
+
+
+def _step_share(masks: list[Pixels], wanted: float) -> float:
+    """The share of a full step that brings these glyphs' strokes to the wanted thickness."""
+    now = _thickness(masks)
+    sign = 1.0 if wanted > now else -1.0
+    whole = _thickness([change_weight(mask, WEIGHT_SIZE, sign) for mask in masks])
+    if abs(whole - now) < 1e-6:
+        return 0.0
+    return sign * float(np.clip((wanted - now) / (whole - now), 0.0, 1.0))
+
+
+def change_weight(mask: Pixels, size: int, change: float) -> Pixels:
+    """Strokes thicker by up to a twenty-fifth of the em where `change` is positive, or else thinner."""
+    if abs(change) < 0.05:
+        return mask
+    reach = 2 * max(round(size * 0.02), 1) + 1
+    how = ImageFilter.MaxFilter(reach) if change > 0 else ImageFilter.MinFilter(reach)
+    image = Image.fromarray(mask)
+    # Thinning all the way would lose hairlines.
+    return np.asarray(Image.blend(image, image.filter(how), min(abs(change), 1.0 if change > 0 else 0.6)))

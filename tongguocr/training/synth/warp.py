@@ -16,10 +16,15 @@ from tongguocr.geometry import Box, Point
 from tongguocr.page import Char, Line, Page
 
 Points: TypeAlias = NDArray[np.float64]
-"""... x 2: x and y."""
+"""Any shape x 2: x and y."""
 
 GUTTER = 0.16
 """How fast the bend towards the binding dies away, as a share of the page's width."""
+
+
+STRIP = 4.0
+"""A page over so many times as high as wide is a strip: its bend moves it sideways by its width, since by its
+height it would be folded over itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +96,7 @@ class Warp:
             rise = np.exp(-np.clip(1 - side * u, -0.5, 2.0) / 2 / GUTTER) * abs(self.curl)
             # The raised paper near the binding is nearer to the lens and foreshortened.
             dy = dy - rise * self.height * (0.6 * v - 0.4)
-            dx = dx + side * rise * self.height * 0.35
+            dx = dx + side * rise * min(self.height, STRIP * self.width) * 0.35
         bent: Points = p + np.stack([dx, dy], -1)
         return bent
 

@@ -45,7 +45,7 @@ def enlarging(size: int, small: int, cubic: bool, device: torch.device, dtype: t
 
 
 def enlarge(small: Tensor, height: int, width: int, cubic: bool = True) -> Tensor:
-    """... x a x b -> ... x height x width."""
+    """Interpolate the last two dimensions to height x width."""
     rows, columns = (
         enlarging(size, int(n), cubic, small.device, small.dtype)
         for size, n in zip((height, width), small.shape[-2:], strict=True)

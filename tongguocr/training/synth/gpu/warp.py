@@ -14,7 +14,7 @@ from torch import Tensor
 
 from tongguocr.training.synth.gpu.degradation import DegradationBatch
 from tongguocr.training.synth.gpu.fields import enlarging
-from tongguocr.training.synth.warp import GUTTER
+from tongguocr.training.synth.warp import GUTTER, STRIP
 
 KNOTS = 64
 """Points of the coarse grid each way."""
@@ -39,8 +39,9 @@ def source(points: Tensor, numbers: Tensor, height: int, width: int) -> Tensor:
     dx = waver * (torch.sin(2.3 * v + phases[0]) + 0.5 * torch.sin(5.1 * v + 1.7 * u + phases[1])) / 1.5
     dy = waver * (torch.sin(2.9 * u + phases[2]) + 0.5 * torch.sin(4.7 * u - 2.2 * v + phases[3])) / 1.5
     side = torch.sign(curl)
-    rise = torch.exp(-(1 - side * u).clamp(-0.5, 2.0) / 2 / GUTTER) * curl.abs() * height
-    return torch.stack([x + dx + side * rise * 0.35 + half_x, y + dy - rise * (0.6 * v - 0.4) + half_y], -1)
+    rise = torch.exp(-(1 - side * u).clamp(-0.5, 2.0) / 2 / GUTTER) * curl.abs()
+    x, y = x + dx + side * rise * min(height, STRIP * width) * 0.35, y + dy - rise * height * (0.6 * v - 0.4)
+    return torch.stack([x + half_x, y + half_y], -1)
 
 
 def target(

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tongguocr.geometry import Box
 from tongguocr.page import Char, Line
-from tongguocr.training.datasets.chars import attach_chars
+from tongguocr.training.datasets.labels import attach_chars
 
 
 def column(name: str, text: str, x: float, polygon: bool = False) -> Line:

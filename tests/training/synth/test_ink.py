@@ -12,7 +12,7 @@ from tiny_fonts import make_font
 
 from tongguocr.training.synth.composition import ComposedLine
 from tongguocr.training.synth.fonts import FontBook, load_fonts
-from tongguocr.training.synth.weight import change_weight, weight_changes
+from tongguocr.training.synth.ink import change_weight, weight_changes
 
 
 @pytest.fixture(scope="module")
