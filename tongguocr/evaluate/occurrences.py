@@ -34,14 +34,17 @@ class Occurrences:
 
     @property
     def precision(self) -> float:
+        """The share of what was read that is right; 0 where nothing was."""
         return self.hits / ((self.hits + self.false_positives) or 1)
 
     @property
     def recall(self) -> float:
+        """The share of what there is that was read; 0 where there is nothing."""
         return self.hits / ((self.hits + self.misses) or 1)
 
     @property
     def f1(self) -> float:
+        """The harmonic mean of precision and recall."""
         return harmonic_mean(self.precision, self.recall)
 
 

@@ -38,8 +38,8 @@ DIRECTION_OF_BASE: dict[str, Direction] = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Sheet:
-    """What is needed all over one file: its name, pixels a unit, and the kind each tag means."""
+class _Context:
+    """What every part of one file needs: its path, pixels a unit, and the kind each tag means."""
 
     path: Path
     scale: tuple[Decimal, Decimal]
@@ -47,7 +47,7 @@ class _Sheet:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _FoundLine:
     """A TextLine and the blocks around it, innermost first, up to its PrintSpace or margin."""
 
     element: Element
@@ -55,12 +55,13 @@ class _Found:
 
 
 def parse_alto(root: Element, path: Path) -> Page:
+    """The page in an ALTO file, by its root element alto."""
     pages = root.findall("Layout/Page")
     if len(pages) != 1:
         raise InputError(f"{path}: the ALTO file has {len(pages)} pages; one is expected.")
     image = root.findtext("Description/sourceImageInformation/fileName") or ""
     image = line_text(image.strip(), f"{path}: fileName")
-    sheet = _Sheet(path, _scale(root, pages[0], image, path), _kinds(root))
+    context = _Context(path, _scale(root, pages[0], image, path), _kinds(root))
     found = [line for space in pages[0] for line in _lines_of(space, ())]
     names = ids_from_xml([line.element.get("ID") for line in found], path)
     owners = [
@@ -68,8 +69,8 @@ def parse_alto(root: Element, path: Path) -> Page:
         for name, line in zip(names, found, strict=True)
     ]
     order = reading_order(owners, _references(root, pages[0], found, names))
-    lines = tuple(_read_line(found[i], names[i], sheet) for i in order)
-    return Page(image, *_page_size(pages[0], lines, sheet), lines)
+    lines = tuple(_read_line(found[i], names[i], context) for i in order)
+    return Page(image, *_page_size(pages[0], lines, context), lines)
 
 
 def _scale(root: Element, page: Element, image: str, path: Path) -> tuple[Decimal, Decimal]:
@@ -93,15 +94,15 @@ def _kinds(root: Element) -> dict[str, Kind]:
     return {name: KIND_OF_LABEL[label] for name, label in labels.items() if label in KIND_OF_LABEL}
 
 
-def _lines_of(parent: Element, blocks: tuple[Element, ...]) -> Iterator[_Found]:
+def _lines_of(parent: Element, blocks: tuple[Element, ...]) -> Iterator[_FoundLine]:
     for child in parent:
         if child.tag == "TextLine":
-            yield _Found(child, (parent, *blocks))
+            yield _FoundLine(child, (parent, *blocks))
         elif child.tag in ("TextBlock", "ComposedBlock"):
             yield from _lines_of(child, (parent, *blocks))
 
 
-def _references(root: Element, page: Element, found: list[_Found], names: list[str]) -> list[str]:
+def _references(root: Element, page: Element, found: list[_FoundLine], names: list[str]) -> list[str]:
     """Ids in reading order: the first group of ReadingOrder (more are alternatives), or the IDNEXT chain."""
     group = next(iter(root.findall("ReadingOrder/*")), None)
     if group is None:
@@ -131,26 +132,26 @@ def _chain(page: Element) -> list[str]:
     return chain
 
 
-def _page_size(page: Element, lines: Sequence[Line], sheet: _Sheet) -> tuple[int, int]:
+def _page_size(page: Element, lines: Sequence[Line], context: _Context) -> tuple[int, int]:
     """WIDTH and HEIGHT in pixels; where the file leaves them out, as far as its lines reach."""
     reach = union(line.box for line in lines) if lines else (0, 0, 0, 0)
     sizes = []
-    for name, scale, far in zip(("WIDTH", "HEIGHT"), sheet.scale, reach[2:], strict=True):
+    for name, scale, far in zip(("WIDTH", "HEIGHT"), context.scale, reach[2:], strict=True):
         value = page.get(name)
-        size = parse_decimal(value, f"{sheet.path}: Page {name}") * scale if value else Decimal(far)
+        size = parse_decimal(value, f"{context.path}: Page {name}") * scale if value else Decimal(far)
         if size < 0:
-            raise InputError(f"{sheet.path}: Page {name} must not be negative.")
+            raise InputError(f"{context.path}: Page {name} must not be negative.")
         sizes.append(round(size))
     return sizes[0], sizes[1]
 
 
-def _read_line(found: _Found, name: str, sheet: _Sheet) -> Line:
-    element, where = found.element, f"{sheet.path}: line {name}"
+def _read_line(found: _FoundLine, name: str, context: _Context) -> Line:
+    element, where = found.element, f"{context.path}: line {name}"
     strings = element.findall("String")
-    polygon = _polygon(element, sheet, where)
-    box = _box(element, sheet, where) or (bounds(polygon) if polygon else None)
+    polygon = _polygon(element, context, where)
+    box = _box(element, context, where) or (bounds(polygon) if polygon else None)
     if box is None:
-        boxes = [b for string in strings if (b := _box(string, sheet, where))]
+        boxes = [b for string in strings if (b := _box(string, context, where))]
         if not boxes:
             raise InputError(f"{where}: the line has no position.")
         box = union(boxes)
@@ -159,12 +160,12 @@ def _read_line(found: _Found, name: str, sheet: _Sheet) -> Line:
         id=name,
         box=box,
         text=text,
-        kind=_kind((element, *found.blocks), sheet),
+        kind=_kind((element, *found.blocks), context),
         direction=_direction((element, *found.blocks)) or guess_direction(box, text),
         confidence=_confidence(strings, where),
         # An outline that says no more than the box is none.
         polygon=None if polygon == corners(box) else polygon,
-        chars=_chars(strings, sheet, where),
+        chars=_chars(strings, context, where),
     )
 
 
@@ -181,12 +182,12 @@ def _text(line: Element) -> str:
     return join_words(parts)
 
 
-def _kind(owners: Sequence[Element], sheet: _Sheet) -> Kind:
+def _kind(owners: Sequence[Element], context: _Context) -> Kind:
     """The innermost tag that means one of our kinds; without one, what stands in a margin is a margin."""
     for owner in owners:
         for reference in owner.get("TAGREFS", "").split():
-            if reference in sheet.kinds:
-                return sheet.kinds[reference]
+            if reference in context.kinds:
+                return context.kinds[reference]
     return "margin" if owners[-1].tag.endswith("Margin") else "main"
 
 
@@ -206,20 +207,20 @@ def _confidence(strings: list[Element], where: str) -> float | None:
     return sum(length * (confidence or 0) for length, confidence in pairs) / weight
 
 
-def _box(element: Element, sheet: _Sheet, where: str) -> Box | None:
+def _box(element: Element, context: _Context, where: str) -> Box | None:
     values = [element.get(name) for name in ("HPOS", "VPOS", "WIDTH", "HEIGHT")]
     if any(value is None for value in values):
         return None
     # A width may reach from one end of what is allowed to the other.
     x, y, width, height = (parse_decimal(value or "", f"{where}: position", 2 * LIMIT) for value in values)
-    sx, sy = sheet.scale
+    sx, sy = context.scale
     x0, y0, x1, y1 = (to_number(v) for v in (x * sx, y * sy, (x + width) * sx, (y + height) * sy))
     if max(map(abs, (x0, y0, x1, y1))) > LIMIT:
         raise InputError(f"{where}: the position is too far out.")
     return make_box(x0, y0, x1, y1)
 
 
-def _polygon(element: Element, sheet: _Sheet, where: str) -> tuple[Point, ...] | None:
+def _polygon(element: Element, context: _Context, where: str) -> tuple[Point, ...] | None:
     """The Shape's polygon; points come as `x,y x,y` or, as eScriptorium and kraken write, `x y x y`."""
     shape = element.find("Shape/Polygon")
     numbers = shape.get("POINTS", "").replace(",", " ").split() if shape is not None else []
@@ -228,12 +229,12 @@ def _polygon(element: Element, sheet: _Sheet, where: str) -> tuple[Point, ...] |
     values = [parse_decimal(number, f"{where}: POINTS") for number in numbers]
     xs, ys = (
         [to_number(v * scale) for v in values[start::2]]
-        for start, scale in zip((0, 1), sheet.scale, strict=True)
+        for start, scale in zip((0, 1), context.scale, strict=True)
     )
     return tuple(zip(xs, ys, strict=True)) if len(xs) >= 3 else None
 
 
-def _chars(strings: list[Element], sheet: _Sheet, where: str) -> tuple[Char, ...]:
+def _chars(strings: list[Element], context: _Context, where: str) -> tuple[Char, ...]:
     """The line's characters: glyphs, or strings of one character; none where a string is not taken apart.
 
     A line that is one String says nothing of its characters, even where it holds only one.
@@ -251,7 +252,7 @@ def _chars(strings: list[Element], sheet: _Sheet, where: str) -> tuple[Char, ...
             return ()
         else:
             continue
-        chars += [_char(part, text, sheet, where) for part, text in parts]
+        chars += [_char(part, text, context, where) for part, text in parts]
     return tuple(chars)
 
 
@@ -269,9 +270,9 @@ def _with_selectors(texts: list[str], content: str) -> list[str]:
     return full if at == len(content) else texts
 
 
-def _char(element: Element, text: str, sheet: _Sheet, where: str) -> Char:
-    box = _box(element, sheet, where)
-    if box is None and (polygon := _polygon(element, sheet, where)):
+def _char(element: Element, text: str, context: _Context, where: str) -> Char:
+    box = _box(element, context, where)
+    if box is None and (polygon := _polygon(element, context, where)):
         box = bounds(polygon)
     if box is None:
         raise InputError(f"{where}: a Glyph has no position.")

@@ -10,13 +10,12 @@ left out.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby
 from pathlib import Path
 
 from tongguocr.formats.alto_read import DIRECTION_OF_BASE
 from tongguocr.formats.numbers import EXACT, plain, to_decimal
 from tongguocr.formats.xml import Element, add, check_xml_text, new_root, render_xml, unique_name
-from tongguocr.formats.xml_lines import baseline, corners, ids_for_xml
+from tongguocr.formats.xml_lines import baseline, corners, ids_for_xml, runs_of_kind
 from tongguocr.geometry import Box, Point, union
 from tongguocr.page import Char, Kind, Line, Page
 
@@ -38,7 +37,7 @@ def render_alto(page: Page, path: Path) -> bytes:
     check_xml_text(page.image, f"{path}: image")
     names = ids_for_xml(page.lines)
     taken = set(names)
-    runs = [list(run) for _, run in groupby(range(len(page.lines)), lambda i: page.lines[i].kind)]
+    runs = runs_of_kind(page.lines)
     blocks = [unique_name(f"b{n}", taken) for n in range(1, len(runs) + 1)]
     root = new_root("alto", NAMESPACE, {"SCHEMAVERSION": "4.4"})
     _write_description(root, page, unique_name("tongguocr", taken))

@@ -9,12 +9,11 @@ are not.
 from __future__ import annotations
 
 import re
-from itertools import groupby
 from math import ceil, floor
 from pathlib import Path
 
 from tongguocr.formats.xml import Element, add, check_xml_text, new_root, to_bytes, unique_name
-from tongguocr.formats.xml_lines import ids_for_xml
+from tongguocr.formats.xml_lines import ids_for_xml, runs_of_kind
 from tongguocr.geometry import Box, union
 from tongguocr.page import Direction, Line, Page
 from tongguocr.version import __version__
@@ -47,9 +46,9 @@ def render_hocr(page: Page, path: Path) -> bytes:
         title = f'image "{_quoted(page.image)}"; {title}'
     body = add(root, "body")
     sheet = add(body, "div", {"class": "ocr_page", "id": unique_name("page_1", taken), "title": title})
-    for n, (kind, run) in enumerate(groupby(range(len(page.lines)), lambda i: page.lines[i].kind), start=1):
+    for n, run in enumerate(runs_of_kind(page.lines), start=1):
         lines = [(page.lines[i], names[i]) for i in run]
-        title = f"{_bbox(union(line.box for line, _ in lines))}; x_kind {kind}"
+        title = f"{_bbox(union(line.box for line, _ in lines))}; x_kind {lines[0][0].kind}"
         area = add(
             sheet, "div", {"class": "ocr_carea", "id": unique_name(f"carea_{n}", taken), "title": title}
         )

@@ -38,10 +38,12 @@ def to_number(value: Decimal) -> float:
 
 
 def parse_number(text: str, where: str) -> float:
+    """The number in a text of a file: a whole one as an int, any other as the nearest float."""
     return to_number(parse_decimal(text, where))
 
 
 def parse_confidence(text: str | None, where: str) -> float | None:
+    """A confidence from 0 to 1, or None where the file has none."""
     if text is None:
         return None
     value = float(parse_decimal(text, where))

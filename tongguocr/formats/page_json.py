@@ -22,6 +22,7 @@ VERSION = 1
 
 
 def parse_json(data: bytes, path: Path) -> Page:
+    """The page in a file of our JSON."""
     return _page(load_json(data, path), path)
 
 

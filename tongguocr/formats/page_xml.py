@@ -13,7 +13,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import groupby
 from math import floor
 from pathlib import Path
 from typing import cast
@@ -31,6 +30,7 @@ from tongguocr.formats.xml_lines import (
     is_one_character,
     line_text,
     reading_order,
+    runs_of_kind,
 )
 from tongguocr.geometry import Point, bounds, union
 from tongguocr.page import DIRECTIONS, Char, Direction, Kind, Line, Page, guess_direction
@@ -49,7 +49,7 @@ _CUSTOM = re.compile(r"([\w-]+)\s*\{([^}]*)\}")
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _FoundLine:
     """A TextLine and what encloses it, innermost first."""
 
     element: Element
@@ -60,6 +60,7 @@ class _Found:
 
 
 def parse_page_xml(root: Element, path: Path) -> Page:
+    """The page in a PAGE file, by its root element PcGts."""
     page = root.find("Page")
     if page is None:
         raise InputError(f"{path}: the PAGE file has no Page element.")
@@ -80,7 +81,7 @@ def _size(page: Element, name: str, path: Path) -> int:
     return int(size)
 
 
-def _lines_of(parent: Element, regions: tuple[Element, ...], path: Path) -> Iterator[_Found]:
+def _lines_of(parent: Element, regions: tuple[Element, ...], path: Path) -> Iterator[_FoundLine]:
     """Every TextLine, region by region: nested regions before the region's own lines, as PAGE stores them."""
     inner = [e for e in parent if e.tag.endswith("Region") or e.tag == "TableCell"]
     for region in _by_index(inner, path):
@@ -89,7 +90,7 @@ def _lines_of(parent: Element, regions: tuple[Element, ...], path: Path) -> Iter
     if not own and not inner and regions and _texts(parent, path):
         raise InputError(f"{path}: the region {parent.get('id')!r} has text but no text lines.")
     for line in _by_index(own, path):
-        yield _Found(line, regions)
+        yield _FoundLine(line, regions)
 
 
 def _by_index(elements: list[Element], path: Path) -> list[Element]:
@@ -123,7 +124,7 @@ def _custom(element: Element, name: str, key: str) -> str | None:
     return None
 
 
-def _read_line(found: _Found, page: Element, name: str, path: Path) -> Line:
+def _read_line(found: _FoundLine, page: Element, name: str, path: Path) -> Line:
     element = found.element
     where = f"{path}: line {name}"
     chars = _chars(element, where)
@@ -230,7 +231,7 @@ def render_page_xml(page: Page, path: Path, created: datetime | None = None) -> 
     element = add(root, "Page", {"imageFilename": page.image, **size})
     names = ids_for_xml(page.lines)
     taken = set(names)
-    runs = [list(run) for _, run in groupby(range(len(page.lines)), lambda i: page.lines[i].kind)]
+    runs = runs_of_kind(page.lines)
     regions = [unique_name(f"r{n}", taken) for n in range(1, len(runs) + 1)]
     _write_order(element, regions, taken)
     for n, (region, run) in enumerate(zip(regions, runs, strict=True)):

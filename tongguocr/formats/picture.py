@@ -59,10 +59,12 @@ class Pen:
     stroke: int
 
     def box(self, box: Box) -> Box:
+        """A box of the page in the picture."""
         x0, y0, x1, y1 = (v * self.scale for v in box)
         return (x0, y0, max(x1, x0), max(y1, y0))
 
     def arrow(self, start: Point, end: Point, colour: Colour) -> None:
+        """A line from one point of the page to another, with a head at its end."""
         (x0, y0), (x1, y1) = ((x * self.scale, y * self.scale) for x, y in (start, end))
         self.draw.line((x0, y0, x1, y1), fill=(*colour, 200), width=self.stroke)
         angle, head = atan2(y1 - y0, x1 - x0), 5 * self.stroke
@@ -70,7 +72,7 @@ class Pen:
         self.draw.polygon([(x1, y1), *wings], fill=(*colour, 230))
 
     def label(self, text: str, at: Point, colour: Colour) -> None:
-        """White on colour, up and left from a point."""
+        """A text in white on colour, up and left from a point of the page."""
         x, y = (v * self.scale for v in at)
         font = ImageFont.load_default(size=10 * self.stroke)
         x0, y0, x1, y1 = self.draw.textbbox((x, y), text, font=font, anchor="rb")
@@ -141,7 +143,7 @@ def save_picture(picture: Image.Image, path: Path) -> None:
 
 
 def render_overlay(page: Page, path: Path) -> bytes:
-    """The picture as a PNG file, with a legend below the page."""
+    """The overlay as a PNG file; the page must have its pixels."""
     if page.pixels is None:
         raise InputError(f"{path}: an overlay is drawn on the page's image, and the page has none.")
     if page.pixels.shape[:2] != (page.height, page.width):
@@ -155,6 +157,7 @@ def render_overlay(page: Page, path: Path) -> bytes:
 
 
 def draw_overlay(page: Page) -> Image.Image:
+    """The page with lines, their order and characters coloured by confidence, and a legend below."""
     tint, pen = _layer(page, 900)
     for line in page.lines:
         _draw_line(pen, line, page)
@@ -185,7 +188,7 @@ def _draw_char(pen: Pen, char: Char, page: Page) -> None:
 
 
 def _write_percent(pen: Pen, confidence: float, corner: Point, colour: Colour) -> None:
-    """White on colour, in the lower right corner of a character."""
+    """A confidence in per cent, white on colour, in the lower right corner of a character."""
     x, y = corner[0] * pen.scale, corner[1] * pen.scale
     font, text = ImageFont.load_default(size=6 * pen.stroke), f"{100 * confidence:.0f}"
     x0, y0, _, _ = pen.draw.textbbox((x, y), text, font=font, anchor="rb")

@@ -47,6 +47,7 @@ class Format:
 
     @property
     def ending(self) -> str:
+        """What results have behind the page's name."""
         return self.endings[0]
 
     def render(self, page: Page, path: Path, style: Style = Style()) -> bytes:

@@ -73,3 +73,14 @@ def join_words(words: Iterable[str]) -> str:
 def has_line_break(text: str) -> bool:
     """Whether the text would be more than one row of a file."""
     return "\n" in text or "\r" in text
+
+
+def characters(text: str) -> list[str]:
+    """The text's characters, each with the variation selectors and marks that follow it."""
+    found: list[str] = []
+    for c in text:
+        if found and unicodedata.category(c) in ("Mn", "Me", "Mc"):
+            found[-1] += c
+        else:
+            found.append(c)
+    return found

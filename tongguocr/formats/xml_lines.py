@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
 
 from tongguocr.errors import InputError
-from tongguocr.formats.txt import has_line_break
+from tongguocr.formats.txt import characters, has_line_break
 from tongguocr.formats.xml import unique_name
 from tongguocr.geometry import Box, Point, centre
 from tongguocr.page import Kind, Line
@@ -59,9 +59,14 @@ def reading_order(owners: Sequence[Sequence[str]], references: Sequence[str]) ->
     return sorted(range(len(owners)), key=key)
 
 
+def runs_of_kind(lines: Sequence[Line]) -> list[list[int]]:
+    """The lines' places in reading order, those that follow each other and are of one kind together."""
+    return [list(run) for _, run in groupby(range(len(lines)), lambda i: lines[i].kind)]
+
+
 def is_one_character(text: str) -> bool:
-    """One character with whatever variation selectors and combining marks follow it."""
-    return len(text) > 0 and not any(unicodedata.category(c) not in ("Mn", "Me", "Mc") for c in text[1:])
+    """Whether this is one character, with whatever variation selectors and combining marks follow it."""
+    return len(characters(text)) == 1
 
 
 def line_text(text: str, where: str) -> str:
@@ -99,7 +104,7 @@ def ids_for_xml(lines: tuple[Line, ...]) -> list[str]:
 
 
 def corners(box: Box) -> tuple[Point, ...]:
-    """Clockwise from the top left."""
+    """The box as an outline, clockwise from the top left."""
     x0, y0, x1, y1 = box
     return ((x0, y0), (x1, y0), (x1, y1), (x0, y1))
 

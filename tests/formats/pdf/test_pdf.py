@@ -30,7 +30,8 @@ from tongguocr.formats.pdf import (
     write_pdf,
 )
 from tongguocr.formats.pdf.file import MAX_CODES, glyphless_font, to_unicode
-from tongguocr.formats.pdf.text import characters, text_layer
+from tongguocr.formats.pdf.text import text_layer
+from tongguocr.formats.txt import characters
 from tongguocr.geometry import Box
 from tongguocr.page import Char, Direction, Kind, Line, Page
 from tongguocr.sources import load_pixels

@@ -1,6 +1,9 @@
 """A searchable PDF: pages and their images in, a file out whose invisible text lies on the ink.
 
-The text's operators are those of `pdf_text`, its order for programs that sort is that of `pdf_columns`.
+text     the invisible text of a page, as operators
+columns  its order for programs that sort text by its place
+image    the page's picture
+file     objects, and the font of the text
 """
 
 from __future__ import annotations

@@ -50,14 +50,14 @@ class PdfFile:
         return len(self._places)
 
     def add(self, body: str, number: int | None = None) -> int:
-        """Write an object; its number."""
+        """Write an object and return its number."""
         number = number or self.reserve()
         self._begin(number)
         self._put(f"{body}\nendobj\n".encode("ascii"))
         return number
 
     def add_stream(self, data: bytes, entries: str = "", compress: bool = True) -> int:
-        """Write a stream, compressed unless it is already; its number."""
+        """Write a stream, compressed unless it is already, and return its number."""
         number = self.reserve()
         data, entries = (
             (zlib.compress(data), f"/Filter /FlateDecode {entries}") if compress else (data, entries)
@@ -69,6 +69,7 @@ class PdfFile:
         return number
 
     def finish(self, root: int, info: int) -> None:
+        """Write the table of objects and the trailer, with the numbers of the catalog and of the metadata."""
         start = self._at
         rows = [f"xref\n0 {len(self._places) + 1}\n0000000000 65535 f \n"]
         rows += [f"{place:010d} 00000 n \n" for place in self._places]

@@ -80,6 +80,7 @@ def picture_of_pixels(pixels: Pixels) -> Picture:
 
 
 def add_picture(pdf: PdfFile, picture: Picture) -> int:
+    """Write the picture and return its object's number."""
     return pdf.add_stream(picture.data, picture.entries, compress=False)
 
 

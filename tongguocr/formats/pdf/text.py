@@ -14,12 +14,12 @@ page's own content, and it takes each for itself in a form.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from tongguocr.formats.pdf.columns import Stretch, find_stretches
+from tongguocr.formats.txt import characters
 from tongguocr.geometry import Box, Point, clip, make_box
 from tongguocr.page import Direction, Line, Page
 
@@ -62,14 +62,17 @@ class Run:
 
     @property
     def start(self) -> Point:
+        """Where the run begins on the page, on its baseline."""
         return _on_page(self.direction, self.reaches[0][0], self.base)
 
     @property
     def stop(self) -> Point:
+        """Where the run ends on the page, on its baseline."""
         return _on_page(self.direction, self.reaches[-1][1], self.base)
 
     @property
     def longest(self) -> float:
+        """How far the longest of its characters reaches, in pixels."""
         return max(stop - start for start, stop in self.reaches)
 
     @property
@@ -100,6 +103,7 @@ class _Writer:
     widths: list[float] = field(default_factory=list)
 
     def run(self, run: Run) -> str:
+        """The operators that show a line's characters."""
         backs = [(a[1] - b[0]) / run.em for a, b in pairwise(run.reaches)]
         row = f"{self.matrix(run.direction, run.em, run.start)} {_shown([0.0, *backs], len(self.texts))} TJ"
         self.texts += run.texts
@@ -188,17 +192,6 @@ def line_cells(line: Line, page: Page) -> tuple[Cell, ...]:
     return tuple(
         Cell(text, (start + n * part, start + (n + 1) * part), (low, high)) for n, text in enumerate(texts)
     )
-
-
-def characters(text: str) -> list[str]:
-    """The text's characters, each with the variation selectors and marks that follow it."""
-    found: list[str] = []
-    for c in text:
-        if found and unicodedata.category(c) in ("Mn", "Me", "Mc"):
-            found[-1] += c
-        else:
-            found.append(c)
-    return found
 
 
 def line_run(direction: Direction, cells: Sequence[Cell]) -> Run:
