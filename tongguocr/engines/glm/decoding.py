@@ -237,6 +237,7 @@ class DecodingState:
 
 
 def can_record(device: torch.device) -> bool:
+    """Whether steps can be recorded and played back there."""
     return device.type == "cuda"
 
 

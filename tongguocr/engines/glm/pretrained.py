@@ -52,11 +52,12 @@ class PretrainedModel:
 
     @property
     def size(self) -> GlmSize:
+        """The sizes of the model."""
         return size_of(self.model.config)
 
     @property
     def rows(self) -> int:
-        """Of the embedding table."""
+        """Rows of the embedding table."""
         return int(self.model.get_input_embeddings().weight.shape[0])
 
 

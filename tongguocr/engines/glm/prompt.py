@@ -51,10 +51,12 @@ class Prompt:
 
     @property
     def end(self) -> int:
+        """The end token that is taught."""
         return self.ends[0]
 
     @property
     def pad(self) -> int:
+        """The token that fills up sequences."""
         return self.ends[0]
 
     def encode(self, text: str) -> list[int]:
@@ -71,6 +73,7 @@ class Prompt:
         return tuple(sum(byte & 0xC0 != 0x80 for byte in spelling or b"") for spelling in self.spellings)
 
     def ends_line(self, token: int) -> bool:
+        """Whether a token parts two lines: a transition or a newline."""
         return token in self.transitions or self.spelling(token) == b"\n"
 
     def spelling(self, token: int) -> bytes | None:

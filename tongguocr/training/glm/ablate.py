@@ -84,6 +84,7 @@ class Row:
 
 
 def read_grid(path: Path) -> tuple[Base, list[Row]]:
+    """What all rows of a grid share, and the rows."""
     tables = read_toml(path)
     rows = tables.get("row")
     if (
@@ -142,7 +143,7 @@ def _expanded(base: Base, row: Row, out: Path) -> str:
 
 
 def _changed(stage: GlmPageStage, row: Row, last: bool) -> GlmPageStage:
-    """A stage as this row has it."""
+    """A stage with this row's changes; the granularity is that of the last stage alone."""
     pages = replace(stage.pages, weights=row.weights)
     if last:
         pages = replace(pages, granularity=row.train)  # type: ignore[arg-type]

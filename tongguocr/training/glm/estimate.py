@@ -52,6 +52,7 @@ class Parameters:
 
     @property
     def total(self) -> int:
+        """All parameters."""
         return self.vision + self.text + self.tables
 
 
@@ -82,6 +83,7 @@ class SampleSize:
 
     @property
     def tokens(self) -> int:
+        """Tokens of the whole sequence."""
         return self.image + self.answer + PROMPT_TOKENS
 
 

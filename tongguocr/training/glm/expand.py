@@ -31,7 +31,10 @@ STARTS: tuple[Start, ...] = get_args(Start)
 MULTIPLE = 64
 """Tables have a multiple of so many rows, which matrix units like."""
 NOISE = 0.1
-"""Of the old rows' deviation, on spread rows: characters of the same pieces in another order must differ."""
+"""Noise on spread rows, in standard deviations of the old ones: characters of the same pieces in another
+order must differ."""
+SEED = 1
+"""Of the new rows' values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +85,8 @@ def expand(
     characters: Sequence[str],
     transitions: bool = True,
     start: Start = "default",
-    seed: int = 1,
 ) -> tuple[PretrainedModel, Expansion]:
-    """The pretrained with these tokens; its model is changed in place."""
+    """The model with tokens for these characters, and what was added; its tables are changed in place."""
     before = pretrained.prompt
     new = [char for char in characters if len(before.encode(char)) > 1]
     wanted = [*TRANSITIONS, *new] if transitions else list(new)
@@ -93,9 +95,9 @@ def expand(
     grown = replace(pretrained, prompt=make_prompt(add_tokens(before.tokenizer, wanted), "the tokenizer"))
     tokens, rows = (len(before.spellings), len(grown.prompt.spellings)), pretrained.rows
     model = pretrained.model
-    resize(model, tokens[1], seed)
+    resize(model, tokens[1])
     if start == "spread":
-        spread_rows(model, before, grown.prompt, wanted, seed)
+        spread_rows(model, before, grown.prompt, wanted)
     check(grown.prompt, wanted)
     spare = max(min(rows, tokens[1]) - tokens[0], 0)
     count = len(wanted) - len(new)
@@ -115,26 +117,26 @@ def add_tokens(tokenizer: Tokenizer, wanted: Sequence[str]) -> Tokenizer:
     return grown
 
 
-def resize(model: Any, tokens: int, seed: int) -> None:
+def resize(model: Any, tokens: int) -> None:
     """Rows for so many tokens, with the library's own values; never fewer rows than there were."""
     if tokens <= model.get_input_embeddings().weight.shape[0]:
         return
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+        torch.manual_seed(SEED)
         model.resize_token_embeddings(tokens, pad_to_multiple_of=MULTIPLE)
     # The library forgets this one.
     model.model.language_model.vocab_size = model.config.text_config.vocab_size
 
 
 @torch.no_grad()
-def spread_rows(model: Any, before: Prompt, after: Prompt, wanted: Sequence[str], seed: int) -> None:
+def spread_rows(model: Any, before: Prompt, after: Prompt, wanted: Sequence[str]) -> None:
     """Start each new token where its text was, on the input side and, if it is another table, the output."""
     newline = before.encode("\n")
     pieces = [newline if token in TRANSITIONS else before.encode(token) for token in wanted]
     ids = [after.tokenizer.token_to_id(token) for token in wanted]
     tables = {id(table): table for table in _tables(model)}
     for table in tables.values():
-        rng = torch.Generator().manual_seed(seed)
+        rng = torch.Generator().manual_seed(SEED)
         old = table[: len(before.spellings)]
         noise = torch.randn(len(ids), table.shape[1], generator=rng) * NOISE * old.float().std()
         means = torch.stack([table[piece].float().mean(0) for piece in pieces]) if ids else noise

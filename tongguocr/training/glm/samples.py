@@ -65,7 +65,7 @@ class GlmSample:
     answer: tuple[int, ...]
     """Ids of the answer, with the end token."""
     tokens: int
-    """Of the whole sequence."""
+    """Tokens of the whole sequence: prompt, picture, answer."""
 
 
 def write_answer(lines: Sequence[Line], wide: float, high: float, transitions: bool) -> str:
@@ -83,7 +83,7 @@ def make_glm_samples(
     processor: ProcessorConfig,
     rng: np.random.Generator | None,
 ) -> tuple[list[GlmSample], LeftOut]:
-    """A page's samples, in another light if there is a generator, and what was left out."""
+    """A page's samples, and why others were left out; with a generator in another light and size."""
     page = with_pixels(labelled)
     if isinstance(page, str):
         return [], Counter({page: 1})
@@ -145,6 +145,7 @@ class GlmBatch:
     """height x width x 3, bytes."""
 
     def to(self, device: torch.device) -> GlmBatch:
+        """The batch on another device."""
         ids, places, answer, *pictures = (
             part.to(device, non_blocking=True)
             for part in (self.ids, self.positions, self.answer, *self.pictures)
@@ -153,7 +154,7 @@ class GlmBatch:
 
 
 def collate(samples: Sequence[GlmSample], prompt: Prompt, processor: ProcessorConfig) -> GlmBatch:
-    """One batch of any samples."""
+    """Samples of any sizes as one batch."""
     longest = max(sample.tokens for sample in samples)
     ids = torch.full((len(samples), longest), prompt.pad)
     answer = torch.zeros(len(samples), longest, dtype=torch.bool)
@@ -172,7 +173,7 @@ def collate(samples: Sequence[GlmSample], prompt: Prompt, processor: ProcessorCo
 def make_glm_batches(
     samples: Sequence[GlmSample], tokens: int, rng: np.random.Generator | None
 ) -> list[list[GlmSample]]:
-    """Samples of about one length together; the batches in any order, if there is a generator."""
+    """Batches of samples of about one length, of at most so many tokens; with a generator in any order."""
     return fill_batches(
         samples,
         lambda s: (s.tokens, s.picture.shape),
@@ -183,7 +184,7 @@ def make_glm_batches(
 
 @dataclass(frozen=True, slots=True)
 class GlmMaker:
-    """Everything that makes samples of pages; each worker process has one."""
+    """Makes samples and batches of labelled pages; each worker process has one."""
 
     pages: Labelled
     recipe: PageRecipe
@@ -193,16 +194,20 @@ class GlmMaker:
     seed: int
 
     def make(self, name: str, number: int, epoch: int) -> Made:
+        """The samples of one page of `train` or `validation`, and what was left out of it."""
         page = (self.pages.train if name == "train" else self.pages.validation)[number]
         changed = name == "train" and self.recipe.augment
         rng = np.random.default_rng([self.seed, epoch, number]) if changed else None
         return make_glm_samples(page, self.recipe, self.settings, self.prompt, self.processor, rng)
 
     def batches(self, samples: Sequence[GlmSample], rng: np.random.Generator | None) -> list[list[GlmSample]]:
+        """Samples in batches that a device has room for."""
         return make_glm_batches(samples, self.settings.batch_tokens, rng)
 
     def stack(self, samples: Sequence[GlmSample]) -> Any:
+        """Samples as one batch."""
         return collate(samples, self.prompt, self.processor)
 
     def exam(self, samples: Sequence[GlmSample], device: torch.device) -> list[GlmSample]:
+        """Samples to validate on, as they are."""
         return list(samples)
