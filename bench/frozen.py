@@ -26,7 +26,7 @@ from tongguocr.engines import ENGINES, open_engine
 from tongguocr.engines.base import BlockInput, Engine
 from tongguocr.engines.guard import Guarded
 from tongguocr.engines.prepare import Prepared
-from tongguocr.engines.tongguocr import FIRST_BREAK, FIRST_BYTE, OnnxEngine, Sight, Written
+from tongguocr.engines.tongguocr import FIRST_BREAK, FIRST_BYTE, DecodedBlock, EncodedBlock, OnnxEngine
 from tongguocr.errors import InputError
 from tongguocr.files import decode_utf8, read_bytes
 from tongguocr.geometry import centre
@@ -69,14 +69,14 @@ class Watched(OnnxEngine):
 
     def __init__(self, folder: Path, threads: int) -> None:
         super().__init__(folder, threads=threads)
-        self.written: list[tuple[BlockInput, Prepared, Written]] = []
+        self.decoded: list[tuple[BlockInput, Prepared, DecodedBlock]] = []
 
-    def write(
-        self, sights: Sequence[Sight], blocks: Sequence[BlockInput], prepared: Sequence[Prepared]
-    ) -> list[Written]:
-        written = super().write(sights, blocks, prepared)
-        self.written += zip(blocks, prepared, written, strict=True)
-        return written
+    def decode(
+        self, encoded: Sequence[EncodedBlock], blocks: Sequence[BlockInput], prepared: Sequence[Prepared]
+    ) -> list[DecodedBlock]:
+        decoded = super().decode(encoded, blocks, prepared)
+        self.decoded += zip(blocks, prepared, decoded, strict=True)
+        return decoded
 
 
 def count_page(page: Page, engine: Engine, rare: frozenset[str] | None, tally: Tally) -> None:
@@ -119,7 +119,7 @@ def matches(wanted: Sequence[Char], found: Sequence[Char]) -> Iterator[tuple[Cha
 def count_transitions(engine: Watched, page: Page, tally: Tally) -> None:
     """Transition tokens of the blocks as first cut, against those of the lines as they are."""
     done = 0
-    for block, picture, text in sorted(engine.written, key=lambda entry: entry[0].crop.block.start):
+    for block, picture, text in sorted(engine.decoded, key=lambda entry: entry[0].crop.block.start):
         span = block.crop.block
         if span.start < done:
             continue  # a part that was read again
@@ -128,7 +128,7 @@ def count_transitions(engine: Watched, page: Page, tally: Tally) -> None:
         size = wide / picture.scale[0], high / picture.scale[1]
         wanted = engine.codec.encode_lines(span.lines(page), *size)
         tally.transitions += Counter(align(moves(wanted), moves(text.watch.tokens)))
-    engine.written.clear()
+    engine.decoded.clear()
 
 
 def moves(tokens: Sequence[int]) -> str:

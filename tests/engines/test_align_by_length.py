@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from recognise_pages import column, inputs_of, make_page
 
-from tongguocr.engines.align_by_length import spread_lines
+from tongguocr.engines.align_by_length import align_by_length
 from tongguocr.engines.base import BlockInput
 from tongguocr.page import Char, Page
 
@@ -31,7 +31,7 @@ def block_of(*lengths: int, size: int = 40) -> BlockInput:
 
 def spread(block: BlockInput, *texts: str) -> list[str]:
     written = [[Char(char, (0, 0, 0, 0), 0.5) for char in text] for text in texts]
-    return [line.text for line in spread_lines(written, block)]
+    return [line.text for line in align_by_length(written, block)]
 
 
 TEXT = "天地玄黃宇宙洪荒日月盈昃辰宿列張寒來暑往秋收冬藏"
@@ -64,11 +64,11 @@ def test_characters_stand_evenly_along_the_line_in_its_direction() -> None:
     line = block.lines[0]
     for direction, rising in (("top-to-bottom", True), ("bottom-to-top", False)):
         turned = replace(block, lines=(replace(line, direction=direction),))  # type: ignore[arg-type]
-        (reading,) = spread_lines([[Char(c, (0, 0, 0, 0)) for c in "天地玄黃宇"]], turned)
+        (reading,) = align_by_length([[Char(c, (0, 0, 0, 0)) for c in "天地玄黃宇"]], turned)
         assert reading.text == "天地玄黃宇"
         tops = [char.box[1] for char in reading.chars]
         assert np.diff(tops) == pytest.approx([40 if rising else -40] * 4)
-    assert spread_lines([[Char("天", (0, 0, 0, 0))]], replace(block, lines=())) == ()
+    assert align_by_length([[Char("天", (0, 0, 0, 0))]], replace(block, lines=())) == ()
 
 
 @settings(max_examples=60)

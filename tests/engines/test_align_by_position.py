@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from recognise_pages import char_at, column, spread
 
-from tongguocr.engines.align_by_position import assign_lines
+from tongguocr.engines.align_by_position import align_by_position
 from tongguocr.page import Char, Line
 
 RIGHT, MIDDLE, LEFT = (column(name, x, 0, 40, 400) for name, x in (("r", 200), ("m", 140), ("l", 80)))
@@ -14,7 +14,7 @@ COLUMNS = (RIGHT, MIDDLE, LEFT)
 
 
 def texts(found: list[tuple[Char, ...]], lines: tuple[Line, ...]) -> list[str]:
-    readings, surplus = assign_lines(found, lines)
+    readings, surplus = align_by_position(found, lines)
     assert not surplus
     return [reading.text for reading in readings]
 
@@ -34,7 +34,7 @@ def test_places_that_are_a_little_off_do_no_harm() -> None:
 
 
 def test_a_line_that_was_not_read_is_there_and_empty() -> None:
-    readings, _ = assign_lines([spread("一二三", RIGHT.box), spread("六", LEFT.box)], COLUMNS)
+    readings, _ = align_by_position([spread("一二三", RIGHT.box), spread("六", LEFT.box)], COLUMNS)
     assert [(r.text, r.status) for r in readings] == [("一二三", "read"), ("", "empty"), ("六", "read")]
 
 
@@ -65,14 +65,14 @@ def test_rows_of_a_note_go_to_their_own_lines() -> None:
 
 def test_without_any_sense_of_place_the_count_decides() -> None:
     found = [tuple(char_at(c, 220, 20) for c in text) for text in ("一二", "三", "四五")]
-    readings, surplus = assign_lines(found, COLUMNS)
+    readings, surplus = align_by_position(found, COLUMNS)
     kept = "".join(r.text for r in readings) + "".join(c.text for s in surplus for c in s.chars)
     assert kept == "一二三四五"
 
 
 def test_text_beside_all_lines_is_surplus_and_says_where() -> None:
     far = spread("外", (900, 0, 940, 40))
-    readings, surplus = assign_lines(
+    readings, surplus = align_by_position(
         [spread("一", RIGHT.box), far, spread("四", MIDDLE.box)], (RIGHT, MIDDLE)
     )
     assert [r.text for r in readings] == ["一", "四"]
@@ -81,9 +81,9 @@ def test_text_beside_all_lines_is_surplus_and_says_where() -> None:
 
 def test_no_lines_or_no_text() -> None:
     for found in ([], [()], [(), ()]):
-        readings, surplus = assign_lines(found, COLUMNS)
+        readings, surplus = align_by_position(found, COLUMNS)
         assert [r.status for r in readings] == ["empty"] * 3 and not surplus
-    readings, surplus = assign_lines([spread("一", RIGHT.box)], ())
+    readings, surplus = align_by_position([spread("一", RIGHT.box)], ())
     assert readings == () and surplus[0].chars[0].text == "一"
 
 
@@ -95,7 +95,7 @@ def test_nothing_is_lost_and_nothing_twice(places: list[list[tuple[int, int]]], 
     lines = tuple(column(str(k), 60 * k, 0, 40, 300) for k in range(count))
     numbers = iter(range(1000))
     found = [[char_at(chr(0x4E00 + next(numbers)), x, y) for x, y in line] for line in places]
-    readings, surplus = assign_lines(found, lines)
+    readings, surplus = align_by_position(found, lines)
     assert len(readings) == count
     kept = [c.text for r in readings for c in r.chars] + [c.text for s in surplus for c in s.chars]
     assert sorted(kept) == [chr(0x4E00 + k) for k in range(sum(map(len, places)))]

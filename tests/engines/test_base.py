@@ -116,5 +116,5 @@ def test_engines_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match="no engine 'abbyy'"):
         open_engine("abbyy")
     monkeypatch.setitem(__import__("sys").modules, "rapidocr", None)
-    with pytest.raises(MissingExtraError, match=r"tongguocr\[peer\]"):
+    with pytest.raises(MissingExtraError, match=r"tongguocr\[rapidocr\]"):
         open_engine("rapidocr")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from recognise_pages import FakeEngine, char_at, column, inputs_of, make_page, read_as, spread
 
 from tongguocr.engines.base import BlockInput, BlockReading, LineReading, Surplus
-from tongguocr.engines.guard import Guarded, Limits, Watch, character_cap, find_loop, split_block
+from tongguocr.engines.guard import SLACK, Guarded, Limits, Watch, character_cap, find_loop, split_block
 from tongguocr.geometry import Point
 from tongguocr.page import Page
 
@@ -36,7 +36,7 @@ def test_a_column_may_hold_what_fits_and_not_much_more() -> None:
 
 
 def test_odd_boxes_have_sane_caps() -> None:
-    assert character_cap([]) == Limits().slack
+    assert character_cap([]) == SLACK
     assert character_cap([column("dot", 0, 0, 1, 1)]) < 15
     assert character_cap([column("hair", 0, 0, 0, 10_000)]) <= Limits().most
     hair = [column("hair", 0, 0, 1, 400), *(column("c", 0, 0, 40, 400) for _ in range(4))]
@@ -102,7 +102,7 @@ def test_what_is_kept_is_a_start_without_that_loop(items: list[int]) -> None:
 
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=12), st.integers(0, 20))
 def test_every_endless_sequence_is_stopped(unit: list[int], start: int) -> None:
-    watch = Watch(cap=400, lines=1, limits=Limits(agains=10**9))
+    watch = Watch(cap=400, lines=1, limits=Limits(rereads=10**9))
     tokens = [100 + k for k in range(start)] + unit * 400
     stops = (watch.add(t, (0.0, 0.0), starts_character=True, ends_line=False) for t in tokens)
     stop = next(stop for stop in stops if stop)

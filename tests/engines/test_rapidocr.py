@@ -1,4 +1,4 @@
-"""The peer engine, with a stand-in for RapidOCR: same call, same shape of answer."""
+"""The engine rapidocr, with a stand-in for RapidOCR: same call, same shape of answer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from recognise_pages import column, inputs_of, make_page
 
-from tongguocr.engines.rapidocr import PeerEngine, cut_line, open_whole
+from tongguocr.engines.rapidocr import RapidOcrEngine, cut_line, open_whole
 from tongguocr.page import Page, Pixels
 
 
@@ -50,7 +50,7 @@ def test_columns_are_turned_counter_clockwise_and_read_one_by_one() -> None:
     page = make_page(2, grey=False)
     assert page.pixels is not None
     reader = StandIn()
-    (reading,) = PeerEngine(reader).read(inputs_of(page))
+    (reading,) = RapidOcrEngine(reader).read(inputs_of(page))
     assert [line.text for line in reading.lines] == ["甲乙丙丁戊"] * 2
     assert [line.status for line in reading.lines] == ["read"] * 2
     x0, y0, x1, y1 = (round(v) for v in page.lines[0].box)
@@ -62,7 +62,7 @@ def test_columns_are_turned_counter_clockwise_and_read_one_by_one() -> None:
 
 def test_characters_lie_where_the_reader_saw_them() -> None:
     page = make_page(1)
-    (reading,) = PeerEngine(StandIn()).read(inputs_of(page))
+    (reading,) = RapidOcrEngine(StandIn()).read(inputs_of(page))
     x0, y0, x1, _ = page.lines[0].box
     for k, char in enumerate(reading.lines[0].chars):
         middle = (char.box[1] + char.box[3]) / 2
@@ -76,7 +76,7 @@ def test_rows_are_not_turned_and_those_from_the_right_come_out_reversed() -> Non
     row = replace(column("h", 10, 10, 200, 40), direction="left-to-right")
     page = Page("", 300, 60, (row, replace(row, direction="right-to-left")), pixels)
     reader = StandIn()
-    (reading,) = PeerEngine(reader).read(inputs_of(page))
+    (reading,) = RapidOcrEngine(reader).read(inputs_of(page))
     assert reader.seen[0].shape == (40, 200, 3)
     assert [line.text for line in reading.lines] == ["甲乙丙丁戊", "戊丁丙乙甲"]
     forwards, backwards = ([char.box[0] for char in line.chars] for line in reading.lines)
@@ -85,13 +85,13 @@ def test_rows_are_not_turned_and_those_from_the_right_come_out_reversed() -> Non
 
 @pytest.mark.parametrize("answer", [Answer(None, (), ()), Answer(("",), (0.0,), (Words([], [], [0], 0),))])
 def test_nothing_read_is_an_empty_line(answer: Answer) -> None:
-    (reading,) = PeerEngine(lambda img_content, **_: answer).read(inputs_of(make_page(2)))
+    (reading,) = RapidOcrEngine(lambda img_content, **_: answer).read(inputs_of(make_page(2)))
     assert [line.status for line in reading.lines] == ["empty", "empty"]
 
 
 def test_places_that_do_not_fit_the_text_are_guessed() -> None:
     odd = Answer(("甲乙",), (0.7,), (Words([["甲"]], [[3]], [0.9], 9.0),))
-    (reading,) = PeerEngine(lambda img_content, **_: odd).read(inputs_of(make_page(1)))
+    (reading,) = RapidOcrEngine(lambda img_content, **_: odd).read(inputs_of(make_page(1)))
     assert reading.lines[0].text == "甲乙"
     assert [char.confidence for char in reading.lines[0].chars] == [0.7, 0.7]
 
@@ -101,7 +101,7 @@ def test_boxes_without_area_or_off_the_page_are_empty() -> None:
     lines = (column("a", 5, 5, 0, 100), column("b", -500, -500, 20, 20), page.lines[0])
     page = replace(page, lines=lines)
     reader = StandIn()
-    (reading,) = PeerEngine(reader).read(inputs_of(page))
+    (reading,) = RapidOcrEngine(reader).read(inputs_of(page))
     assert [line.status for line in reading.lines] == ["empty", "empty", "read"]
     assert len(reader.seen) == 1
 

@@ -16,7 +16,8 @@ from recognise_pages import FakeEngine, char_at, inputs_of, make_page, read_as
 from tongguocr.engines import open_engine
 from tongguocr.engines.base import BlockReading, LineReading, Surplus
 from tongguocr.engines.second_opinion import (
-    Opinion,
+    MOST_OPPOSED,
+    TAKEN,
     SecondOpinion,
     compare_blocks,
     compare_lines,
@@ -63,7 +64,7 @@ def test_a_difference_is_less_sure_and_has_the_other_reading_first() -> None:
 def test_a_graphic_variant_is_no_error_but_is_listed() -> None:
     result = compare_lines(reading("雲峯", 0.99), reading("雲峰", 0.99))
     assert result.text == "雲峯" and result.chars[1].candidates[0][0] == "峰"
-    assert result.chars[1].confidence == Opinion().most < THRESHOLD
+    assert result.chars[1].confidence == MOST_OPPOSED < THRESHOLD
 
 
 @pytest.mark.parametrize(
@@ -105,15 +106,15 @@ def test_places_decide_which_of_several_is_the_same_character() -> None:
 
 def test_an_unsure_character_gives_way_to_a_sure_one_where_that_is_allowed() -> None:
     first, second = reading("元黃", 0.5), reading("玄黃", 0.9)
-    taken = compare_lines(first, second, Opinion(takes=True))
-    assert taken.text == "玄黃" and taken.chars[0].confidence == Opinion().taken
+    taken = compare_lines(first, second, takes=True)
+    assert taken.text == "玄黃" and taken.chars[0].confidence == TAKEN
     assert taken.chars[0].candidates[0][0] == "元" and taken.chars[0].box == first.chars[0].box
     assert compare_lines(first, second).text == "元黃"
-    assert compare_lines(reading("元黃", 0.7), second, Opinion(takes=True)).text == "元黃"
-    assert compare_lines(first, reading("玄黃", 0.7), Opinion(takes=True)).text == "元黃"
-    assert compare_lines(reading("峯", 0.5), reading("峰", 0.9), Opinion(takes=True)).text == "峯"
-    assert compare_lines(first, reading("玄黃", None), Opinion(takes=True)).text == "元黃"
-    assert compare_lines(reading("元黃", None), second, Opinion(takes=True)).text == "元黃"
+    assert compare_lines(reading("元黃", 0.7), second, takes=True).text == "元黃"
+    assert compare_lines(first, reading("玄黃", 0.7), takes=True).text == "元黃"
+    assert compare_lines(reading("峯", 0.5), reading("峰", 0.9), takes=True).text == "峯"
+    assert compare_lines(first, reading("玄黃", None), takes=True).text == "元黃"
+    assert compare_lines(reading("元黃", None), second, takes=True).text == "元黃"
 
 
 def test_lines_that_one_engine_could_not_read() -> None:
@@ -166,7 +167,7 @@ def test_pairs_hold_both_texts_in_order(first: LineReading, second: LineReading)
 
 @given(readings, readings, st.booleans())
 def test_nothing_is_lost(first: LineReading, second: LineReading, takes: bool) -> None:
-    result = compare_lines(first, second, Opinion(takes=takes))
+    result = compare_lines(first, second, takes=takes)
     if first.chars:
         assert len(result.chars) == len(first.chars) and (takes or result.text == first.text)
     shown = "".join(char.text + "".join(text for text, _ in char.candidates) for char in result.chars)
@@ -181,7 +182,7 @@ def test_nothing_is_lost(first: LineReading, second: LineReading, takes: bool) -
 
 @given(readings)
 def test_a_reading_agrees_with_itself(first: LineReading) -> None:
-    result = compare_lines(first, first, Opinion(takes=True))
+    result = compare_lines(first, first, takes=True)
     assert result.text == first.text
     for before, after in zip(first.chars, result.chars, strict=True):
         assert after.confidence is not None and after.confidence >= (before.confidence or 0) - 1e-4
@@ -193,7 +194,7 @@ def test_it_is_an_engine_and_its_differences_are_in_the_table_of_doubts() -> Non
     first = FakeEngine(lambda block: read_as(block, {"l1": "天地玄黃", "l2": "宇宙洪荒"}))
     second = FakeEngine(lambda block: read_as(block, {"l1": "天地元黃", "l2": "宇宙洪荒"}))
     engine = second_opinion(first, second)
-    assert isinstance(engine, SecondOpinion) and not engine.opinion.takes
+    assert isinstance(engine, SecondOpinion) and not engine.takes
     result = Reader(engine).read(page)
     assert first.asked == second.asked
     rows = list(csv.DictReader(io.StringIO(render_table([result]).decode())))
@@ -213,7 +214,7 @@ def test_both_real_engines_on_the_example_page() -> None:
     page = replace(page, lines=page.lines[:4], pixels=alone_on_page)
     wanted, first = [line.text for line in page.lines], open_engine("tongguocr")
     engine = second_opinion(first, open_engine("rapidocr"))
-    assert isinstance(engine, SecondOpinion) and engine.opinion.takes
+    assert isinstance(engine, SecondOpinion) and engine.takes
     alone, both = Reader(first).read(page), Reader(engine).read(page)
     assert [line.id for line in both.lines] == [line.id for line in alone.lines]
 

@@ -15,7 +15,6 @@ from recognise_pages import column, inputs_of, make_page
 
 from tongguocr.engines import open_engine
 from tongguocr.engines.tesseract import (
-    Calling,
     MissingProgramError,
     TesseractEngine,
     check_languages,
@@ -137,7 +136,7 @@ def test_a_program_that_fails(
 ) -> None:
     install(tmp_path, monkeypatch, action)
     with pytest.raises(InputError, match=f"^tesseract: .*{sentence}"):
-        TesseractEngine(Calling(timeout=1)).read(inputs_of(make_page(1)))
+        TesseractEngine(timeout=1).read(inputs_of(make_page(1)))
 
 
 @posix

@@ -23,14 +23,21 @@ from tongguocr.engines import open_engine
 from tongguocr.engines.base import BlockInput, BlockReading, fill_page, make_inputs
 from tongguocr.engines.guard import Limits, Watch, character_cap
 from tongguocr.engines.prepare import find_peak, prepare
-from tongguocr.engines.tongguocr import FIRST_BREAK, FIRST_BYTE, FIRST_CHARACTER, OnnxEngine, Reading, Written
+from tongguocr.engines.tongguocr import (
+    FIRST_BREAK,
+    FIRST_BYTE,
+    FIRST_CHARACTER,
+    DecodedBlock,
+    OnnxEngine,
+    OnnxSettings,
+)
 from tongguocr.errors import InputError
 from tongguocr.formats import write_page
 from tongguocr.page import Page
 from tongguocr.training.recogniser.model import find_peak as find_peak_torch
 
 NEVER = 10**9
-UNGUARDED = Reading(limits=Limits(refrains=(NEVER,) * 3, stuck_repeats=NEVER, agains=NEVER))
+UNGUARDED = OnnxSettings(limits=Limits(refrains=(NEVER,) * 3, stuck_repeats=NEVER, rereads=NEVER))
 
 
 @pytest.fixture(scope="module", params=["fp32", "quantised"])
@@ -50,7 +57,9 @@ def blocks_of_all_sizes() -> list[BlockInput]:
 
 def tokens_of(engine: OnnxEngine, blocks: list[BlockInput]) -> list[list[int]]:
     prepared = [prepare(block) for block in blocks]
-    return [text.watch.tokens for text in engine.write([engine.look(p) for p in prepared], blocks, prepared)]
+    return [
+        text.watch.tokens for text in engine.decode([engine.encode(p) for p in prepared], blocks, prepared)
+    ]
 
 
 def torch_tokens(block: BlockInput, most: int) -> list[int]:
@@ -95,7 +104,7 @@ def test_a_reading_does_not_depend_on_its_batch(weights: Path) -> None:
         same(reading, other)
     for reading, other in zip(engine.read(blocks[::-1]), alone[::-1], strict=True):
         same(reading, other)
-    crowded = OnnxEngine(weights, Reading(rows=2, places=100))
+    crowded = OnnxEngine(weights, OnnxSettings(rows=2, places=100))
     for reading, other in zip(crowded.read(blocks), alone, strict=True):
         same(reading, other)
 
@@ -161,7 +170,7 @@ def test_a_character_lies_where_the_decoder_looked(plain_weights: Path) -> None:
     engine, page = OnnxEngine(plain_weights), make_page(3, size=60, length=6)
     (block,) = inputs_of(page)
     picture = prepare(block)
-    text = Written(Watch(100, 3), "end", [], [])
+    text = DecodedBlock(Watch(100, 3), "end", [], [])
     centres = [((k.box[0] + k.box[2]) / 2, k.box[1] + 60 * n + 30) for k in page.lines for n in range(6)]
     for number, (x, y) in enumerate(centres):
         place = tuple((v - picture.origin[k]) * picture.scale[k] / 16 for k, v in enumerate((x, y)))
@@ -183,7 +192,7 @@ def test_a_character_lies_where_the_decoder_looked(plain_weights: Path) -> None:
 @pytest.mark.parametrize("spelt", ["𪚥", "é", "\U000f0c65", "\x07", "\ufffd"])
 def test_bytes_that_spell_nothing_give_way_to_the_next_reading(plain_weights: Path, spelt: str) -> None:
     engine, (block,) = OnnxEngine(plain_weights), inputs_of(make_page(1, size=60, length=1))
-    text = Written(Watch(100, 1), "end", [], [])
+    text = DecodedBlock(Watch(100, 1), "end", [], [])
     for k, byte in enumerate(b"\x90" if spelt == "\ufffd" else spelt.encode()):
         token = FIRST_BYTE + byte
         text.watch.add(token, (0, 0), starts_character=k == 0, ends_line=False)

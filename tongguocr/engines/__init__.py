@@ -72,17 +72,17 @@ def find_engine(name: str) -> EngineEntry:
 
 def _open_tongguocr(options: EngineOptions) -> Engine:
     from tongguocr.engines.guard import Guarded, Limits
-    from tongguocr.engines.tongguocr import OnnxEngine, Reading
+    from tongguocr.engines.tongguocr import OnnxEngine, OnnxSettings
 
     limits = Limits()
-    engine = OnnxEngine(options.weights or SHIPPED, Reading(limits=limits), options.threads)
+    engine = OnnxEngine(options.weights or SHIPPED, OnnxSettings(limits), options.threads)
     return Guarded(engine, limits)
 
 
 def _open_rapidocr(options: EngineOptions) -> Engine:
-    from tongguocr.engines.rapidocr import PeerEngine
+    from tongguocr.engines.rapidocr import RapidOcrEngine
 
-    return PeerEngine(threads=options.threads)
+    return RapidOcrEngine(threads=options.threads)
 
 
 def _open_rapidocr_whole(options: EngineOptions) -> WholeReader:

@@ -8,34 +8,27 @@ joined, split or left out so that each given line gets about as many characters 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate, pairwise
 
 from tongguocr.engines.align_by_position import thickness
-from tongguocr.engines.base import BlockInput, LineReading
+from tongguocr.engines.base import BlockInput, LineReading, char_box
 from tongguocr.engines.prepare import character_size, to_grey
-from tongguocr.engines.rapidocr import char_box
 from tongguocr.geometry import height, width
 from tongguocr.page import Char, Line
 
-
-@dataclass(frozen=True, slots=True)
-class Spreading:
-    """What it costs, in characters, when lines do not agree."""
-
-    joined: float = 0.5
-    """Two written lines go into one given line."""
-    split: float = 1.5
-    """A written line goes on in the next given line."""
-    skipped: float = 0.6
-    """A given line gets nothing: this part of the characters that it has room for."""
-    most: int = 4
-    """Lines are joined, or one is split, up to this many; more are joined only where nothing else is left."""
+# What it costs, in characters, when lines do not agree.
+JOINED = 0.5
+"""Two written lines go into one given line."""
+SPLIT = 1.5
+"""A written line goes on in the next given line."""
+SKIPPED = 0.6
+"""A given line gets nothing: this part of the characters that it has room for."""
+MOST = 4
+"""Lines are joined, or one is split, up to this many; more are joined only where nothing else is left."""
 
 
-def spread_lines(
-    written: Sequence[Sequence[Char]], block: BlockInput, spreading: Spreading = Spreading()
-) -> tuple[LineReading, ...]:
+def align_by_length(written: Sequence[Sequence[Char]], block: BlockInput) -> tuple[LineReading, ...]:
     """The characters of the written lines, which have no boxes yet, on the block's lines, in order."""
     written = [line for line in written if line]
     if not block.lines:
@@ -43,7 +36,7 @@ def spread_lines(
     if len(written) == len(block.lines):
         runs = [list(line) for line in written]
     else:
-        runs = _share_out(written, room(block), spreading)
+        runs = _share_out(written, room(block))
     return tuple(_place(run, line, block) for run, line in zip(runs, block.lines, strict=True))
 
 
@@ -58,22 +51,20 @@ def room(block: BlockInput) -> list[float]:
     ]
 
 
-def _share_out(
-    written: Sequence[Sequence[Char]], rooms: Sequence[float], spreading: Spreading
-) -> list[list[Char]]:
+def _share_out(written: Sequence[Sequence[Char]], rooms: Sequence[float]) -> list[list[Char]]:
     """The run of each given line, by the cheapest way to walk along both in order."""
     if len(written) == 1:
         return _split(written[0], rooms)
     if len(rooms) == 1:
         return [[char for line in written for char in line]]
     runs: list[list[Char]] = []
-    for (i, j), (k, m) in pairwise(_walk([len(line) for line in written], rooms, spreading)):
+    for (i, j), (k, m) in pairwise(_walk([len(line) for line in written], rooms)):
         chars = [char for line in written[i:k] for char in line]
         runs += _split(chars, rooms[j:m])
     return runs
 
 
-def _walk(lengths: Sequence[int], rooms: Sequence[float], spreading: Spreading) -> list[tuple[int, int]]:
+def _walk(lengths: Sequence[int], rooms: Sequence[float]) -> list[tuple[int, int]]:
     """The stations (written, given) of the way: between two of them, these lines go to those."""
     start, end = (0, 0), (len(lengths), len(rooms))
     best: dict[tuple[int, int], tuple[float, tuple[int, int]]] = {start: (0.0, start)}
@@ -82,7 +73,7 @@ def _walk(lengths: Sequence[int], rooms: Sequence[float], spreading: Spreading) 
             if (i, j) not in best:
                 continue
             cost = best[i, j][0]
-            for k, m, price in _steps(i, j, lengths, rooms, spreading):
+            for k, m, price in _steps(i, j, lengths, rooms):
                 if (k, m) not in best or cost + price < best[k, m][0]:
                     best[k, m] = (cost + price, (i, j))
     way = [end]
@@ -91,21 +82,19 @@ def _walk(lengths: Sequence[int], rooms: Sequence[float], spreading: Spreading) 
     return way[::-1]
 
 
-def _steps(
-    i: int, j: int, lengths: Sequence[int], rooms: Sequence[float], spreading: Spreading
-) -> list[tuple[int, int, float]]:
+def _steps(i: int, j: int, lengths: Sequence[int], rooms: Sequence[float]) -> list[tuple[int, int, float]]:
     """Where to go from here, and at what price: one to one, several to one, one to several, none to one."""
     steps: list[tuple[int, int, float]] = []
-    # With many more lines on one side than `most` allows, the end would be out of reach.
-    reach = max(spreading.most, len(lengths) - len(rooms) + 1)
+    # With many more lines on one side than MOST allows, the end would be out of reach.
+    reach = max(MOST, len(lengths) - len(rooms) + 1)
     for n in range(1, min(reach, len(lengths) - i) + 1):
         if j < len(rooms):
-            steps.append((i + n, j + 1, abs(sum(lengths[i : i + n]) - rooms[j]) + spreading.joined * (n - 1)))
-    for n in range(2, min(spreading.most, len(rooms) - j) + 1):
+            steps.append((i + n, j + 1, abs(sum(lengths[i : i + n]) - rooms[j]) + JOINED * (n - 1)))
+    for n in range(2, min(MOST, len(rooms) - j) + 1):
         if i < len(lengths):
-            steps.append((i + 1, j + n, abs(lengths[i] - sum(rooms[j : j + n])) + spreading.split * (n - 1)))
+            steps.append((i + 1, j + n, abs(lengths[i] - sum(rooms[j : j + n])) + SPLIT * (n - 1)))
     if j < len(rooms):
-        steps.append((i, j + 1, spreading.skipped * rooms[j]))
+        steps.append((i, j + 1, SKIPPED * rooms[j]))
     return steps
 
 

@@ -9,7 +9,6 @@ Paper, section 3.2: transitions say where a line ends; geometry has the last wor
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,26 +21,23 @@ Floats = NDArray[np.float64]
 Found = Sequence[Sequence[Char]]
 
 
-@dataclass(frozen=True, slots=True)
-class Assigning:
-    """What agreement is worth, in characters of distance."""
-
-    break_inside: float = 1.5
-    """A given line ends in the middle of a found one."""
-    joined: float = 0.3
-    """Two found lines lie in one given line."""
-    skipped: float = 0.5
-    """A given line stays empty."""
-    farthest: float = 3.0
-    """A place further off than this is wrong rather than far: more distance says no more."""
-    off_centre: float = 0.1
-    """What distance from a line's middle costs inside it: rows of a note may overlap."""
-    surplus: float = 2.0
-    """A stretch whose characters lie this far (median) from the line they would go to belongs to no line."""
+# What agreement is worth, in characters of distance.
+BREAK_INSIDE = 1.5
+"""A given line ends in the middle of a found one."""
+JOINED = 0.3
+"""Two found lines lie in one given line."""
+SKIPPED = 0.5
+"""A given line stays empty."""
+FARTHEST = 3.0
+"""A place further off than this is wrong rather than far: more distance says no more."""
+OFF_CENTRE = 0.1
+"""What distance from a line's middle costs inside it: rows of a note may overlap."""
+SURPLUS = 2.0
+"""A stretch whose characters lie this far (median) from the line they would go to belongs to no line."""
 
 
-def assign_lines(
-    found: Found, lines: Sequence[Line], settings: Assigning = Assigning()
+def align_by_position(
+    found: Found, lines: Sequence[Line]
 ) -> tuple[tuple[LineReading, ...], tuple[Surplus, ...]]:
     """The readings of `lines` (page pixels, like the characters' boxes), and what lies beside them all."""
     chars = [char for line in found for char in line]
@@ -49,9 +45,9 @@ def assign_lines(
     if not lines or not chars:
         surplus = tuple(Surplus(-1, tuple(line)) for line in found if line and not lines)
         return tuple(LineReading() for _ in lines), surplus
-    apart = distances(chars, [line.box for line in lines], [thickness(line) for line in lines], settings)
-    chosen = _best_path(apart, starts, settings)
-    return _collect(chars, starts, chosen, apart, len(lines), settings)
+    apart = distances(chars, [line.box for line in lines], [thickness(line) for line in lines])
+    chosen = _best_path(apart, starts)
+    return _collect(chars, starts, chosen, apart, len(lines))
 
 
 def thickness(line: Line) -> float:
@@ -59,9 +55,7 @@ def thickness(line: Line) -> float:
     return max(width(line.box) if line.is_vertical else height(line.box), 1.0)
 
 
-def distances(
-    chars: Sequence[Char], boxes: Sequence[Box], sizes: Sequence[float], settings: Assigning
-) -> Floats:
+def distances(chars: Sequence[Char], boxes: Sequence[Box], sizes: Sequence[float]) -> Floats:
     """characters x lines: how far each character's centre lies outside each line, in its characters."""
     at = np.array([centre(char.box) for char in chars])[:, None]
     low, high = np.array([box[:2] for box in boxes]), np.array([box[2:] for box in boxes])
@@ -71,25 +65,25 @@ def distances(
     # Only across the line, which is the narrower way of its box: its ends are as good as its middle.
     across = half.argmin(1)
     inside = np.minimum((np.abs(at - middle) / half)[:, np.arange(len(half)), across], 1.0)
-    apart: Floats = np.minimum(outside, settings.farthest) + settings.off_centre * inside
+    apart: Floats = np.minimum(outside, FARTHEST) + OFF_CENTRE * inside
     return apart
 
 
-def _best_path(apart: Floats, starts: NDArray[np.bool_], settings: Assigning) -> list[int]:
+def _best_path(apart: Floats, starts: NDArray[np.bool_]) -> list[int]:
     """The given line of each character: never backwards, least total cost."""
     count, lines = apart.shape
-    skip = settings.skipped * np.arange(lines)
+    skip = SKIPPED * np.arange(lines)
     cost = apart[0] + skip
     back = np.zeros((count, lines), np.int64)
     for k in range(1, count):
-        stay = cost + (settings.joined if starts[k] else 0.0)
+        stay = cost + (JOINED if starts[k] else 0.0)
         # Moving on from line i to j > i leaves j - i - 1 lines empty; a running minimum gives the best i.
         reach = cost - skip
         best = np.minimum.accumulate(reach)
         source = np.maximum.accumulate(np.where(reach <= best, np.arange(lines), 0))
         move = np.full(lines, np.inf)
-        move[1:] = best[:-1] + skip[1:] - settings.skipped
-        move += 0.0 if starts[k] else settings.break_inside
+        move[1:] = best[:-1] + skip[1:] - SKIPPED
+        move += 0.0 if starts[k] else BREAK_INSIDE
         back[k] = np.where(stay <= move, np.arange(lines), np.concatenate([[0], source[:-1]]))
         cost = apart[k] + np.minimum(stay, move)
     path = [int((cost + skip[::-1]).argmin())]
@@ -104,7 +98,6 @@ def _collect(
     chosen: Sequence[int],
     apart: Floats,
     count: int,
-    settings: Assigning,
 ) -> tuple[tuple[LineReading, ...], tuple[Surplus, ...]]:
     """Runs of characters of one found line in one given line; those that lie off are surplus."""
     readings: list[list[Char]] = [[] for _ in range(count)]
@@ -112,7 +105,7 @@ def _collect(
     cuts = [k for k in range(len(chars)) if k == 0 or starts[k] or chosen[k] != chosen[k - 1]]
     for start, stop in zip(cuts, [*cuts[1:], len(chars)], strict=True):
         line, run = chosen[start], tuple(chars[start:stop])
-        if np.median(apart[start:stop, line]) >= settings.surplus:
+        if np.median(apart[start:stop, line]) >= SURPLUS:
             after = line if readings[line] else line - 1
             surplus.append(Surplus(after, run))
         else:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
-from tongguocr.geometry import union
+from tongguocr.geometry import Box, union
 from tongguocr.page import Block, Char, Crop, Line, Page
 
 if TYPE_CHECKING:
@@ -130,6 +130,18 @@ def place_lines(lines: Sequence[Line], crop: Crop) -> tuple[Line, ...]:
 def lines_on_page(block: BlockInput) -> tuple[Line, ...]:
     """The block's lines in page pixels again, boxes only."""
     return tuple(replace(line, box=block.crop.to_page(line.box), polygon=None) for line in block.lines)
+
+
+def char_box(line: Line, at: float, count: int) -> Box:
+    """A cell of the line around the place `at`, as long as the line's mean pitch, and no longer than wide."""
+    x0, y0, x1, y1 = line.box
+    across, along = (x1 - x0, y1 - y0) if line.is_vertical else (y1 - y0, x1 - x0)
+    half = min(along / max(count, 1), across) / 2
+    if line.is_vertical:
+        middle = y0 + at * along
+        return (x0, max(middle - half, y0), x1, min(middle + half, y1))
+    middle = x0 + at * along
+    return (max(middle - half, x0), y0, min(middle + half, x1), y1)
 
 
 def fill_page(page: Page, blocks: Sequence[Block], readings: Sequence[BlockReading]) -> Page:

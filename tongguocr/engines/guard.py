@@ -30,45 +30,48 @@ if TYPE_CHECKING:
 LINE_END = "\n"
 
 
+PITCH = 0.35
+"""The closest that characters follow each other, in thicknesses of the line: flat type in wide columns has
+0.55, and a column given whole that is partly double-row holds up to twice as many."""
+THINNEST = 0.4
+"""Of the block's median thickness: a line thinner than that is a badly drawn box, not tiny type."""
+SLACK = 6
+"""Characters above what fits, so that a box cut short costs nothing."""
+LONGEST_UNIT = 13
+"""The longest repeated unit that is looked for: twelve characters and a transition."""
+STUCK = 0.4
+"""Different places a token, at most, of a loop ..."""
+FRESH = 0.6
+"""... and at least of a refrain, which is then left to the cap."""
+CELL = 0.5
+"""Places this near, in characters, count as one."""
+REREAD = 0.22
+"""A character this near to an earlier one reads its place again: rows of notes are 0.5 of one apart."""
+UNREADABLE_MARKS = frozenset("□■▢○〇〓")
+"""Marks for what cannot be read stand in long rows, and are no loop."""
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """When writing has gone too far."""
 
-    pitch: float = 0.35
-    """The closest that characters follow each other, in thicknesses of the line: flat type in wide columns
-    has 0.55, and a column given whole that is partly double-row holds up to twice as many."""
-    thinnest: float = 0.4
-    """Of the block's median thickness: a line thinner than that is a badly drawn box, not tiny type."""
-    slack: int = 6
-    """Characters above what fits, so that a box cut short costs nothing."""
     most: int = 1500
-    longest_unit: int = 13
-    """The longest repeated unit that is looked for: twelve characters and a transition."""
+    """Characters of a block, whatever its lines can hold."""
     refrains: tuple[int, int, int] = (10, 8, 6)
     """Repeats that prove a loop when places are unknown: of one character, of two to four, of more."""
     stuck_repeats: int = 4
     """Repeats that prove a loop when their places were read before."""
-    stuck: float = 0.4
-    """Different places a token, at most, of a loop ..."""
-    fresh: float = 0.6
-    """... and at least of a refrain, which is then left to the cap."""
-    cell: float = 0.5
-    """Places this near, in characters, count as one."""
-    again: float = 0.22
-    """A character this near to an earlier one reads its place again: rows of notes are 0.5 apart ..."""
-    agains: int = 2
-    """... and so many of them in a row are proof."""
-    free: frozenset[str] = frozenset("□■▢○〇〓")
-    """Marks for what cannot be read stand in long rows."""
+    rereads: int = 2
+    """Characters in a row that read a place again and prove a loop."""
 
 
 def character_cap(lines: Sequence[Line], limits: Limits = Limits()) -> int:
     """The most characters that these lines can hold."""
     sides = [(width(line.box), height(line.box)) for line in lines]
     extents = [pair if line.is_vertical else pair[::-1] for pair, line in zip(sides, lines, strict=True)]
-    least = limits.thinnest * median(across for across, _ in extents) if extents else 0.0
-    fitting = [along / max(across, least, 1.0) / limits.pitch for across, along in extents]
-    return min(sum(ceil(max(count, 1.0)) for count in fitting) + limits.slack, limits.most)
+    least = THINNEST * median(across for across, _ in extents) if extents else 0.0
+    fitting = [along / max(across, least, 1.0) / PITCH for across, along in extents]
+    return min(sum(ceil(max(count, 1.0)) for count in fitting) + SLACK, limits.most)
 
 
 def find_loop(
@@ -81,8 +84,8 @@ def find_loop(
 
     `places` are where each item was read, in characters.
     """
-    exempt = limits.free if free is None else free
-    for unit in range(1, min(limits.longest_unit, len(items) // 2) + 1):
+    exempt = UNREADABLE_MARKS if free is None else free
+    for unit in range(1, min(LONGEST_UNIT, len(items) // 2) + 1):
         repeats = _repeats(items, unit)
         if repeats < min(limits.stuck_repeats, *limits.refrains) or exempt.issuperset(items[-unit:]):
             continue
@@ -106,11 +109,11 @@ def _is_loop(unit: int, repeats: int, places: Sequence[Point] | None, limits: Li
     if places is None:
         return repeats >= enough
     stretch = places[len(places) - unit * repeats :]
-    cells = {(round(x / limits.cell), round(y / limits.cell)) for x, y in stretch}
+    cells = {(round(x / CELL), round(y / CELL)) for x, y in stretch}
     share = len(cells) / len(stretch)
-    if share >= limits.fresh:
+    if share >= FRESH:
         return False
-    return repeats >= (limits.stuck_repeats if share <= limits.stuck else enough)
+    return repeats >= (limits.stuck_repeats if share <= STUCK else enough)
 
 
 @dataclass
@@ -151,7 +154,7 @@ class Watch:
 
     def _reads_again(self, place: Point) -> bool:
         """Whether this character and those just before it stand where others were read."""
-        reach = self.limits.again
+        reach = REREAD
         column, row = (int(value // reach) for value in place)
         near = (
             other
@@ -162,11 +165,11 @@ class Watch:
         known = any(dist(place, other) < reach for other in near)
         self.reread = [*self.reread, len(self.tokens) - 1] if known else []
         self.read.setdefault((column, row), []).append(place)
-        return len(self.reread) >= self.limits.agains
+        return len(self.reread) >= self.limits.rereads
 
     def kept(self, stop: Stop) -> int:
         """How many tokens are worth keeping: not the one that went beyond the cap, not a loop."""
-        if stop != "cap" and len(self.reread) >= self.limits.agains:
+        if stop != "cap" and len(self.reread) >= self.limits.rereads:
             first = self.reread[0]
             return first - 1 if first - 1 in self.breaks else first
         if stop == "loop":

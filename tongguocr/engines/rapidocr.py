@@ -1,7 +1,7 @@
-"""The peer engine: PP-OCRv6 small through the package `rapidocr`, line by line.
+"""The engine `rapidocr`: PP-OCRv6 small through the package of that name, line by line.
 
 It is a recogniser of single horizontal lines, so each column is cut out of the block and turned counter-
-clockwise. Its models are inside its wheel; nothing is fetched. Needs the extra `peer`. `open_whole` gives
+clockwise. Its models are inside its wheel; nothing is fetched. Needs the extra `rapidocr`. `open_whole` gives
 RapidOCR as its own users have it, for comparisons.
 """
 
@@ -12,8 +12,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tongguocr.engines.base import BlockInput, BlockReading, Engine, LineReading
-from tongguocr.geometry import Box, clip
+from tongguocr.engines.base import BlockInput, BlockReading, Engine, LineReading, char_box
+from tongguocr.geometry import clip
 from tongguocr.layout.rapidocr import open_rapidocr, to_bgr
 from tongguocr.page import Char, Crop, Line, Pixels
 
@@ -26,7 +26,7 @@ class LineReader(Protocol):
     ) -> Any: ...
 
 
-class PeerEngine(Engine):
+class RapidOcrEngine(Engine):
     """Reads every line by itself; no guard is needed, since it writes no more than the line is long."""
 
     calibrated = True
@@ -35,6 +35,7 @@ class PeerEngine(Engine):
         self.reader: LineReader = reader or open_rapidocr("the engine rapidocr", threads, text_score=0.0)
 
     def read(self, blocks: Sequence[BlockInput]) -> list[BlockReading]:
+        """The lines of all blocks, one after the other."""
         return [BlockReading(tuple(self._line(block.crop, line) for line in block.lines)) for block in blocks]
 
     def _line(self, crop: Crop, line: Line) -> LineReading:
@@ -83,15 +84,3 @@ def _chars(text: str, words: Any, score: float) -> list[tuple[str, float, float]
     kept = [confidence for char, confidence in zip(text, words.confs, strict=False) if not char.isspace()]
     ends = [min(max((at + 0.5) / words.line_txt_len, 0.0), 1.0) for at in places]
     return [(char, at, float(value)) for char, at, value in zip(letters, ends, kept, strict=True)]
-
-
-def char_box(line: Line, at: float, count: int) -> Box:
-    """A cell of the line around the place `at`, as long as the line's mean pitch, and no longer than wide."""
-    x0, y0, x1, y1 = line.box
-    across, along = (x1 - x0, y1 - y0) if line.is_vertical else (y1 - y0, x1 - x0)
-    half = min(along / max(count, 1), across) / 2
-    if line.is_vertical:
-        middle = y0 + at * along
-        return (x0, max(middle - half, y0), x1, min(middle + half, y1))
-    middle = x0 + at * along
-    return (max(middle - half, x0), y0, min(middle + half, x1), y1)

@@ -19,27 +19,19 @@ from tongguocr.geometry import centre
 from tongguocr.page import Char
 from tongguocr.variants import fold
 
-
-@dataclass(frozen=True, slots=True)
-class Opinion:
-    """What agreement is worth. The values were measured with tongguocr and rapidocr as second."""
-
-    agreed: float = 0.2
-    """The part of the doubt that stays when both read the same."""
-    opposed: float = 0.25
-    """The part of the confidence that a sure other reading takes."""
-    most: float = 0.75
-    """No difference is surer than this, so that the table of doubts, up to 0.8, has them all."""
-    unsure: float = 0.6
-    sure: float = 0.8
-    """The second's character is taken if the first's confidence is below the one and its own above the
-    other ..."""
-    taken: float = 0.65
-    """... and is right so often."""
-    takes: bool = False
-    """Whether that is done at all: it pays only with a second engine whose confidence means something."""
-    unknown: float = 0.5
-    """Stands for the confidence of an engine that gives none."""
+# What agreement is worth: measured with tongguocr first and rapidocr second.
+AGREED = 0.2
+"""The part of the doubt that stays when both read the same."""
+OPPOSED = 0.25
+"""The part of the confidence that a sure other reading takes."""
+MOST_OPPOSED = 0.75
+"""No difference is surer than this, so that the table of doubts, up to 0.8, has them all."""
+UNSURE, SURE = 0.6, 0.8
+"""The second's character is taken if the first is less sure than the one, and it surer than the other ..."""
+TAKEN = 0.65
+"""... and is right so often."""
+UNKNOWN = 0.5
+"""Stands for the confidence of an engine that gives none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +58,9 @@ class Place:
         return (*self.before, *((self.second,) if self.second else ()), *self.after)
 
 
-def second_opinion(first: Engine, second: Engine, opinion: Opinion | None = None) -> Engine:
+def second_opinion(first: Engine, second: Engine) -> Engine:
     """An engine that reads with both; characters are taken only from a second that is calibrated."""
-    return SecondOpinion(first, second, opinion or Opinion(takes=second.calibrated))
+    return SecondOpinion(first, second, takes=second.calibrated)
 
 
 @dataclass(frozen=True)
@@ -77,19 +69,20 @@ class SecondOpinion(Engine):
 
     first: Engine
     second: Engine
-    opinion: Opinion = Opinion()
+    takes: bool = False
+    """Whether characters are taken from the second: it pays only if its confidence means something."""
 
     def read(self, blocks: Sequence[BlockInput]) -> list[BlockReading]:
         """Both read all blocks; the first's readings come back, judged by the second's."""
         readings = zip(self.first.read(blocks), self.second.read(blocks), strict=True)
-        return [compare_blocks(first, second, self.opinion) for first, second in readings]
+        return [compare_blocks(first, second, self.takes) for first, second in readings]
 
 
-def compare_blocks(first: BlockReading, second: BlockReading, opinion: Opinion = Opinion()) -> BlockReading:
+def compare_blocks(first: BlockReading, second: BlockReading, takes: bool = False) -> BlockReading:
     """The first reading of a block, line by line in the light of the second."""
     others = _with_surplus(first, second)
     pairs = zip(first.lines, others, strict=True)
-    return replace(first, lines=tuple(compare_lines(mine, other, opinion) for mine, other in pairs))
+    return replace(first, lines=tuple(compare_lines(mine, other, takes) for mine, other in pairs))
 
 
 def _with_surplus(first: BlockReading, second: BlockReading) -> list[LineReading]:
@@ -105,15 +98,15 @@ def _with_surplus(first: BlockReading, second: BlockReading) -> list[LineReading
     return lines
 
 
-def compare_lines(first: LineReading, second: LineReading, opinion: Opinion = Opinion()) -> LineReading:
+def compare_lines(first: LineReading, second: LineReading, takes: bool = False) -> LineReading:
     """One line. A second reading that went wrong says nothing; a first one is replaced by the second."""
     if second.status in ("failed", "capped"):
         return first
     if second.chars and (first.status == "failed" or not first.chars):
-        alone = (_alone(char, opinion) for char in second.chars)
+        alone = (_alone(char) for char in second.chars)
         return LineReading(tuple(alone), "read")
     places = find_places(pair_characters(first.chars, second.chars))
-    return replace(first, chars=tuple(judge(place, opinion) for place in places))
+    return replace(first, chars=tuple(judge(place, takes) for place in places))
 
 
 def pair_characters(first: Sequence[Char], second: Sequence[Char]) -> list[Pair]:
@@ -166,15 +159,15 @@ def find_places(pairs: Sequence[Pair]) -> Iterator[Place]:
         yield Place(first, second, before, after)
 
 
-def judge(place: Place, opinion: Opinion = Opinion()) -> Char:
+def judge(place: Place, takes: bool = False) -> Char:
     """The first's character or, by the rule, the second's, with its confidence and its candidates."""
-    mine = _sure(place.first, opinion)
-    if _is_taken(place, mine, opinion):
+    mine = _sure(place.first)
+    if takes and _is_taken(place, mine):
         assert place.second is not None
-        text, confidence = place.second.text, opinion.taken
+        text, confidence = place.second.text, TAKEN
     else:
-        text, confidence = place.first.text, _confidence(place, mine, opinion)
-    theirs = min((_sure(char, opinion) for char in place.theirs), default=0.0)
+        text, confidence = place.first.text, _confidence(place, mine)
+    theirs = min((_sure(char) for char in place.theirs), default=0.0)
     others = [("".join(char.text for char in place.theirs), round((1 - confidence) * theirs, 4))]
     if text != place.first.text:
         others.append((place.first.text, round((1 - confidence) * mine, 4)))
@@ -186,32 +179,30 @@ def judge(place: Place, opinion: Opinion = Opinion()) -> Char:
     return replace(place.first, text=text, confidence=round(confidence, 4), candidates=listed)
 
 
-def _is_taken(place: Place, mine: float, opinion: Opinion) -> bool:
+def _is_taken(place: Place, mine: float) -> bool:
     """Whether the second's character stands in the first's stead; its own shape of a character never does."""
     other = place.second
-    if other is None or not opinion.takes or fold(other.text) == fold(place.first.text):
+    if other is None or fold(other.text) == fold(place.first.text):
         return False
     # An engine that does not say how sure it is is not unsure.
-    return (
-        place.first.confidence is not None and mine < opinion.unsure and _sure(other, opinion) > opinion.sure
-    )
+    return place.first.confidence is not None and mine < UNSURE and _sure(other) > SURE
 
 
-def _confidence(place: Place, mine: float, opinion: Opinion) -> float:
+def _confidence(place: Place, mine: float) -> float:
     """How sure the first's character is, now that the second was heard."""
     other = place.second
     if other is not None and fold(other.text) == fold(place.first.text):
-        confidence = 1 - opinion.agreed * (1 - mine)
+        confidence = 1 - AGREED * (1 - mine)
         plain = other.text == place.first.text and not place.before and not place.after
-        return confidence if plain else min(confidence, opinion.most)
-    against = opinion.unknown if other is None else _sure(other, opinion)
-    return min(mine * (1 - opinion.opposed * against), opinion.most)
+        return confidence if plain else min(confidence, MOST_OPPOSED)
+    against = UNKNOWN if other is None else _sure(other)
+    return min(mine * (1 - OPPOSED * against), MOST_OPPOSED)
 
 
-def _alone(char: Char, opinion: Opinion) -> Char:
+def _alone(char: Char) -> Char:
     """A character of a line that the first engine could not read."""
-    return replace(char, confidence=round(opinion.taken * _sure(char, opinion), 4))
+    return replace(char, confidence=round(TAKEN * _sure(char), 4))
 
 
-def _sure(char: Char, opinion: Opinion) -> float:
-    return opinion.unknown if char.confidence is None else char.confidence
+def _sure(char: Char) -> float:
+    return UNKNOWN if char.confidence is None else char.confidence

@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from tongguocr.engines.align_by_length import spread_lines
+from tongguocr.engines.align_by_length import align_by_length
 from tongguocr.engines.base import BlockInput, BlockReading, Engine, LineReading, Stop
 from tongguocr.engines.chat_protocol import (
     Answer,
@@ -214,7 +214,7 @@ class ServerEngine(Engine):
         except NonsenseError:
             return BlockReading(tuple(LineReading((), "failed") for _ in block.lines))
         lines, stop = cut_text(answer, character_cap(block.lines))
-        return BlockReading(spread_lines(lines, block), (), stop)
+        return BlockReading(align_by_length(lines, block), (), stop)
 
 
 def most_tokens(lines: Sequence[Line]) -> int:

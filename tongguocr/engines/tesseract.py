@@ -1,4 +1,4 @@
-"""Tesseract behind our interface: the program `tesseract` with its language chi_tra_vert, line by line.
+"""The engine `tesseract`: the program of that name with its language chi_tra_vert, line by line.
 
 Its vertical model reads columns lying on their side, as RapidOCR does, so lines are cut and turned in that
 way. All lines of a call go to one process, whose start costs more than a line; it answers in hOCR, with a box
@@ -19,34 +19,25 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from PIL import Image
 
-from tongguocr.engines.base import BlockInput, BlockReading, Engine, LineReading
-from tongguocr.engines.rapidocr import char_box, cut_line
+from tongguocr.engines.base import BlockInput, BlockReading, Engine, LineReading, char_box
+from tongguocr.engines.rapidocr import cut_line
 from tongguocr.errors import InputError
 from tongguocr.formats.xml import Element, parse_xml
 from tongguocr.layout.rapidocr import to_bgr
 from tongguocr.page import Char, Line, Pixels
 
 PROGRAM = "tesseract"
+COLUMN_LANGUAGE, ROW_LANGUAGE = "chi_tra_vert", "chi_tra"
+LINE_MODE, PAGE_MODE = 13, 5
+"""Its page segmentation modes: a line as it is, without looking for lines; vertical text."""
+TIMEOUT = 600.0
+"""Seconds for one call; a whole page may take two minutes."""
+LEAST_SIDE = 4
+"""Lines that are thinner or shorter, in pixels, are not read: it would refuse them all for one."""
 
 
 class MissingProgramError(InputError):
     """A program of the system, or one of its parts, is not there."""
-
-
-@dataclass(frozen=True, slots=True)
-class Calling:
-    """How the program is called."""
-
-    columns: str = "chi_tra_vert"
-    rows: str = "chi_tra"
-    """Its languages: for columns, and for horizontal lines."""
-    line_mode: int = 13
-    page_mode: int = 5
-    """Its page segmentation modes: a line as it is, without looking for lines; vertical text."""
-    timeout: float = 600.0
-    """Seconds for one call; a whole page may take two minutes."""
-    least: int = 4
-    """Lines that are thinner or shorter, in pixels, are not read: it would refuse them all for one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +53,12 @@ class Glyph:
 class TesseractEngine(Engine):
     """Reads every line by itself; it writes no more than a line is long, so no guard is needed."""
 
-    def __init__(self, calling: Calling = Calling()) -> None:
-        self.calling = calling
-        check_languages([calling.columns])
+    def __init__(self, timeout: float = TIMEOUT) -> None:
+        self.timeout = timeout
+        check_languages([COLUMN_LANGUAGE])
 
     def read(self, blocks: Sequence[BlockInput]) -> list[BlockReading]:
+        """The lines of all blocks: columns in one call of the program, horizontal lines in another."""
         lines = [(block, line) for block in blocks for line in block.lines]
         glyphs: list[list[Glyph]] = [[] for _ in lines]
         for upright in (True, False):
@@ -76,8 +68,8 @@ class TesseractEngine(Engine):
 
     def read_whole(self, pixels: Pixels) -> list[str]:
         """The lines of a page, found, ordered and read by Tesseract alone; blanks between characters go."""
-        options = ["--psm", str(self.calling.page_mode), "-c", "tessedit_create_txt=1"]
-        text = run([to_bgr(pixels)], self.calling.columns, options, self.calling).decode("utf-8", "replace")
+        options = ["--psm", str(PAGE_MODE), "-c", "tessedit_create_txt=1"]
+        text = run([to_bgr(pixels)], COLUMN_LANGUAGE, options, self.timeout).decode("utf-8", "replace")
         return [line for row in text.splitlines() if (line := "".join(row.split()))]
 
     def _read_kind(
@@ -89,18 +81,18 @@ class TesseractEngine(Engine):
             for k, (block, line) in enumerate(lines)
             if line.is_vertical is upright
         }
-        cuts = {k: pixels for k, pixels in cuts.items() if min(pixels.shape[:2]) >= self.calling.least}
+        cuts = {k: pixels for k, pixels in cuts.items() if min(pixels.shape[:2]) >= LEAST_SIDE}
         if not cuts:
             return
-        language = self.calling.columns if upright else self.calling.rows
+        language = COLUMN_LANGUAGE if upright else ROW_LANGUAGE
         check_languages([language])
-        options = ["--psm", str(self.calling.line_mode), "-c", "hocr_char_boxes=1"]
-        answer = run(list(cuts.values()), language, [*options, "-c", "tessedit_create_hocr=1"], self.calling)
+        options = ["--psm", str(LINE_MODE), "-c", "hocr_char_boxes=1"]
+        answer = run(list(cuts.values()), language, [*options, "-c", "tessedit_create_hocr=1"], self.timeout)
         for k, found in zip(cuts, parse_hocr(answer, len(cuts)), strict=True):
             glyphs[k] = found
 
 
-def run(pictures: Sequence[Pixels], language: str, options: Sequence[str], calling: Calling) -> bytes:
+def run(pictures: Sequence[Pixels], language: str, options: Sequence[str], timeout: float) -> bytes:
     """What the program prints for these pictures, which are BGR, in one call."""
     with TemporaryDirectory(prefix="tongguocr-") as made:
         folder = Path(made)
@@ -108,7 +100,7 @@ def run(pictures: Sequence[Pixels], language: str, options: Sequence[str], calli
         for name, picture in zip(names, pictures, strict=True):
             Image.fromarray(np.ascontiguousarray(picture[..., ::-1])).save(folder / name, compress_level=1)
         (folder / "list.txt").write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
-        return _call([_program(), "list.txt", "stdout", "-l", language, *options], calling.timeout, folder)
+        return _call([_program(), "list.txt", "stdout", "-l", language, *options], timeout, folder)
 
 
 def _call(command: Sequence[str], timeout: float, folder: Path | None = None) -> bytes:

@@ -1,6 +1,6 @@
 """Our own engine: blocks in, readings out, with ONNX Runtime and numpy alone.
 
-Each block's picture is encoded by itself; then the blocks are written together, one token of each a step, by
+Each block's picture is encoded by itself; then the blocks are decoded together, one token of each a step, by
 greedy choice with the keys and values of the tokens before (paper 3.2: one sequence of character and
 transition tokens a block). With each token the model says where it was read, and is told so in the next step.
 A block's result does not depend on its batch: pictures are never padded, and places that only other blocks
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tongguocr.characters import is_ideograph
-from tongguocr.engines.align_by_position import assign_lines, thickness
+from tongguocr.engines.align_by_position import align_by_position, thickness
 from tongguocr.engines.base import (
     BlockInput,
     BlockReading,
@@ -29,8 +29,8 @@ from tongguocr.engines.base import (
     batch_up,
     lines_on_page,
 )
-from tongguocr.engines.guard import Limits, Watch, character_cap
-from tongguocr.engines.prepare import Prepared, Scaling, find_peak, prepare
+from tongguocr.engines.guard import UNREADABLE_MARKS, Limits, Watch, character_cap
+from tongguocr.engines.prepare import Prepared, find_peak, prepare
 from tongguocr.engines.weights import DECODER, ENCODER, Weights, load_weights
 from tongguocr.geometry import Box, Point, centre, height, width
 from tongguocr.page import Char, Line
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float32]
 
+LEAST_PROBABILITY = 0.01
+"""Alternatives that are less probable are not mentioned."""
 NOWHERE = -1.0
 """Both coordinates of the place that is told before anything was read."""
 HIDDEN = np.float32(-1e9)
@@ -54,22 +56,19 @@ CONTINUATION = range(FIRST_BYTE + 0x80, FIRST_BYTE + 0xC0)
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class OnnxSettings:
     """How blocks are read."""
 
-    scaling: Scaling = field(default_factory=Scaling)
     limits: Limits = field(default_factory=Limits)
     rows: int = 8
-    """Blocks written together; more gain little on a few cores."""
+    """Blocks decoded together; more gain little on a few cores."""
     places: int = 12_000
-    """Places written together, padding included: 110 MB of keys and values."""
-    unlikely: float = 0.01
-    """Other readings below this are not worth a mention."""
+    """Places decoded together, padding included: 110 MB of keys and values."""
 
 
 @dataclass
-class Sight:
-    """What the decoder sees of one block."""
+class EncodedBlock:
+    """What the encoder gives the decoder to see of one block."""
 
     dense: Floats
     pointer: Floats
@@ -82,7 +81,7 @@ class Sight:
 
 
 @dataclass
-class Written:
+class DecodedBlock:
     """One block's tokens and what was known of each when it was chosen."""
 
     watch: Watch
@@ -98,25 +97,25 @@ class OnnxEngine(Engine):
 
     calibrated = True
 
-    def __init__(self, folder: Path, reading: Reading = Reading(), threads: int = 0) -> None:
+    def __init__(self, folder: Path, settings: OnnxSettings = OnnxSettings(), threads: int = 0) -> None:
         """Check and load the weights; `threads` 0 means as many as there are cores."""
         self.weights: Weights = load_weights(folder)
         self.codec: Codec = self.weights.codec
-        self.reading = reading
+        self.settings = settings
         self.encoder = open_session(self.weights.encoder, folder / ENCODER, threads)
         self.decoder = open_session(self.weights.decoder, folder / DECODER, threads)
         self.free = frozenset(
-            FIRST_CHARACTER + k for k, c in enumerate(self.codec.characters) if c in reading.limits.free
+            FIRST_CHARACTER + k for k, c in enumerate(self.codec.characters) if c in UNREADABLE_MARKS
         )
 
     def read(self, blocks: Sequence[BlockInput]) -> list[BlockReading]:
-        """Pictures of similar size are written together; the answers are in the order of the blocks."""
-        prepared = [prepare(block, self.reading.scaling) for block in blocks]
+        """Pictures of similar size are decoded together; the answers are in the order of the blocks."""
+        prepared = [prepare(block) for block in blocks]
         readings = [BlockReading(tuple(LineReading() for _ in block.lines)) for block in blocks]
         for numbers in self._batches(prepared):
-            sights = [self.look(prepared[k]) for k in numbers]
-            written = self.write(sights, [blocks[k] for k in numbers], [prepared[k] for k in numbers])
-            for k, text in zip(numbers, written, strict=True):
+            encoded = [self.encode(prepared[k]) for k in numbers]
+            decoded = self.decode(encoded, [blocks[k] for k in numbers], [prepared[k] for k in numbers])
+            for k, text in zip(numbers, decoded, strict=True):
                 readings[k] = self._to_reading(blocks[k], prepared[k], text)
         return readings
 
@@ -124,26 +123,26 @@ class OnnxEngine(Engine):
         """Numbers of the blocks that go together; blank ones are not read at all."""
         places = [picture.picture.size // self.weights.stride**2 for picture in prepared]
         order = sorted((k for k, p in enumerate(prepared) if not p.blank), key=places.__getitem__)
-        return batch_up(order, places, self.reading.rows, self.reading.places)
+        return batch_up(order, places, self.settings.rows, self.settings.places)
 
-    def look(self, prepared: Prepared) -> Sight:
+    def encode(self, prepared: Prepared) -> EncodedBlock:
         """Encode one picture."""
         dense, pointer, *rest = self.encoder.run(None, {"image": prepared.picture[None, None]})
         layers = self.weights.layers
-        return Sight(dense, pointer, rest[:layers], rest[layers:])
+        return EncodedBlock(dense, pointer, rest[:layers], rest[layers:])
 
-    def write(
-        self, sights: Sequence[Sight], blocks: Sequence[BlockInput], prepared: Sequence[Prepared]
-    ) -> list[Written]:
+    def decode(
+        self, encoded: Sequence[EncodedBlock], blocks: Sequence[BlockInput], prepared: Sequence[Prepared]
+    ) -> list[DecodedBlock]:
         """Greedy decoding of a batch, until each block has ended or has been stopped."""
-        limits = self.reading.limits
+        limits = self.settings.limits
         texts = [
-            Written(Watch(character_cap(b.lines, limits), len(b.lines), limits, self.free), None, [], [])
+            DecodedBlock(Watch(character_cap(b.lines, limits), len(b.lines), limits, self.free), None, [], [])
             for b in blocks
         ]
-        batch = _Batch(self.weights, sights)
-        tokens = np.full(len(sights), self.codec.bos, np.int64)
-        places = np.full((len(sights), 2), NOWHERE, np.float32)
+        batch = _Batch(self.weights, encoded)
+        tokens = np.full(len(encoded), self.codec.bos, np.int64)
+        places = np.full((len(encoded), 2), NOWHERE, np.float32)
         while batch.rows:
             ids, probabilities, pointed = batch.step(self.decoder, tokens, places)
             for row, k in enumerate(batch.rows):
@@ -161,7 +160,7 @@ class OnnxEngine(Engine):
         return texts
 
     def _take(
-        self, text: Written, picture: Prepared, ids: NDArray[np.int64], likely: Floats, pointed: Floats
+        self, text: DecodedBlock, picture: Prepared, ids: NDArray[np.int64], likely: Floats, pointed: Floats
     ) -> None:
         """One more token of one block, and where it was read."""
         stride = self.weights.stride
@@ -180,7 +179,7 @@ class OnnxEngine(Engine):
             ends_line=FIRST_BREAK <= token < FIRST_BYTE,
         )
 
-    def _to_reading(self, block: BlockInput, picture: Prepared, text: Written) -> BlockReading:
+    def _to_reading(self, block: BlockInput, picture: Prepared, text: DecodedBlock) -> BlockReading:
         """Tokens to characters with boxes, and those to the block's lines."""
         stop = text.stop or "end"
         kept = text.watch.kept(stop)
@@ -189,32 +188,32 @@ class OnnxEngine(Engine):
             for line in self.codec.decode(text.watch.tokens[:kept])
         ]
         given = lines_on_page(block)
-        lines, surplus = assign_lines(found, given)
+        lines, surplus = align_by_position(found, given)
         region = block.crop.region
         fitted = tuple(fit_boxes(line, reading, region) for line, reading in zip(given, lines, strict=True))
         return BlockReading(fitted, surplus, stop)
 
-    def _char(self, char: DecodedChar, text: Written, picture: Prepared) -> Char:
+    def _char(self, char: DecodedChar, text: DecodedBlock, picture: Prepared) -> Char:
         """The character with a square of the block's character size around its centre."""
         x, y = (value * self.weights.stride for value in text.places[char.positions[0]])
         half = picture.character / 2
         box: Box = (*picture.to_page((x - half, y - half)), *picture.to_page((x + half, y + half)))
         confidence = round(float(np.prod([text.candidates[k][1][0] for k in char.positions])), 4)
-        others = self._others(text, char)
+        alternatives = self._alternatives(text, char)
         in_bytes = text.watch.tokens[char.positions[0]] < FIRST_CHARACTER
-        if in_bytes and others and not is_written(char.text):
+        if in_bytes and alternatives and not is_written(char.text):
             # Bytes that spell nothing anybody writes: the likeliest whole character stands for them.
-            return Char(others[0][0], box, min(confidence, others[0][1]), others[1:])
-        return Char(char.text, box, confidence, others)
+            return Char(alternatives[0][0], box, min(confidence, alternatives[0][1]), alternatives[1:])
+        return Char(char.text, box, confidence, alternatives)
 
-    def _others(self, text: Written, char: DecodedChar) -> tuple[tuple[str, float], ...]:
+    def _alternatives(self, text: DecodedBlock, char: DecodedChar) -> tuple[tuple[str, float], ...]:
         """Other characters that the step might have been; where bytes spell this one, their first step."""
         ids, likely = text.candidates[char.positions[0]]
         pairs = zip(ids[1:].tolist(), likely[1:].tolist(), strict=True)
         return tuple(
             (self.codec.characters[token - FIRST_CHARACTER], round(probability, 4))
             for token, probability in pairs
-            if token >= FIRST_CHARACTER and probability >= self.reading.unlikely
+            if token >= FIRST_CHARACTER and probability >= LEAST_PROBABILITY
         )
 
 
@@ -224,21 +223,21 @@ def is_written(text: str) -> bool:
 
 
 class _Batch:
-    """The blocks that are being written: what they see, and keys and values of what they have written."""
+    """The blocks that are being decoded: what they see, and keys and values of the tokens so far."""
 
-    def __init__(self, weights: Weights, sights: Sequence[Sight]) -> None:
-        self.rows = list(range(len(sights)))
-        most = max((sight.places for sight in sights), default=0)
+    def __init__(self, weights: Weights, encoded: Sequence[EncodedBlock]) -> None:
+        self.rows = list(range(len(encoded)))
+        most = max((block.places for block in encoded), default=0)
         self.layers = range(weights.layers)
-        shape = (len(sights), weights.heads, weights.head, 0)
+        shape = (len(encoded), weights.heads, weights.head, 0)
         self.feed: dict[str, Any] = {
-            "mask": np.stack([_padded(np.zeros(s.places, np.float32), most, 0, HIDDEN) for s in sights]),
-            "dense": np.concatenate([_padded(s.dense, most, 1) for s in sights]),
-            "pointer": np.concatenate([_padded(s.pointer, most, 2) for s in sights]),
+            "mask": np.stack([_padded(np.zeros(s.places, np.float32), most, 0, HIDDEN) for s in encoded]),
+            "dense": np.concatenate([_padded(s.dense, most, 1) for s in encoded]),
+            "pointer": np.concatenate([_padded(s.pointer, most, 2) for s in encoded]),
         }
         for n in self.layers:
-            self.feed[f"keys_{n}"] = np.concatenate([_padded(s.keys[n], most, 3) for s in sights])
-            self.feed[f"values_{n}"] = np.concatenate([_padded(s.values[n], most, 2) for s in sights])
+            self.feed[f"keys_{n}"] = np.concatenate([_padded(s.keys[n], most, 3) for s in encoded])
+            self.feed[f"values_{n}"] = np.concatenate([_padded(s.values[n], most, 2) for s in encoded])
             self.feed[f"past_keys_{n}"] = np.zeros(shape, np.float32)
             self.feed[f"past_values_{n}"] = np.zeros((*shape[:2], 0, shape[2]), np.float32)
 

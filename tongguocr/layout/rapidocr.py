@@ -1,7 +1,7 @@
 """RapidOCR's detector behind our interface: pixels in, the text boxes of PP-OCRv6 out, as lines.
 
 It finds quadrangles, at one scale, without kinds or order; both follow from our own rules. Its model is in
-its wheel; nothing is fetched. Needs the extra `peer`. `open_rapidocr` is shared with the engine `rapidocr`.
+its wheel; nothing is fetched. Needs the extra `rapidocr`. `open_rapidocr` is shared with the engine.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def open_rapidocr(wanted_by: str, threads: int = 0, **settings: float) -> Any:
     try:
         from rapidocr import RapidOCR
     except ImportError:
-        raise MissingExtraError(wanted_by, "peer") from None
+        raise MissingExtraError(wanted_by, "rapidocr") from None
     chosen = {f"Global.{name}": value for name, value in settings.items()}
     if threads:
         chosen["EngineConfig.onnxruntime.intra_op_num_threads"] = threads

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tongguocr.engines.align_by_length import spread_lines
+from tongguocr.engines.align_by_length import align_by_length
 from tongguocr.engines.base import BlockInput, BlockReading, Engine, LineReading, Stop, batch_up
-from tongguocr.engines.guard import Limits, character_cap, find_loop
+from tongguocr.engines.guard import UNREADABLE_MARKS, Limits, character_cap, find_loop
 from tongguocr.engines.prepare import is_blank
 from tongguocr.errors import InputError, MissingExtraError
 from tongguocr.page import Char, Pixels
@@ -116,7 +116,7 @@ class HfEngine(Engine):
 
     def _loop_free_tokens(self) -> frozenset[Hashable]:
         """Tokens of marks that stand in long rows by right."""
-        encoded = (self.prompt.encode(mark) for mark in self.settings.limits.free)
+        encoded = (self.prompt.encode(mark) for mark in UNREADABLE_MARKS)
         return frozenset(ids[0] for ids in encoded if len(ids) == 1)
 
     def read(self, blocks: Sequence[BlockInput]) -> list[BlockReading]:
@@ -196,7 +196,7 @@ class HfEngine(Engine):
             ]
             for line in self.prompt.decode(answer.tokens[: watch.kept()])
         ]
-        return BlockReading(spread_lines(lines, block), (), watch.stop)
+        return BlockReading(align_by_length(lines, block), (), watch.stop)
 
     def _char(self, char: DecodedChar, answer: Decoded) -> Char:
         probability = float(np.prod([answer.candidates[k][1][0] for k in char.positions]))
