@@ -63,6 +63,7 @@ class PageBar:
 
 @contextmanager
 def page_bar(total: int, shown: bool = True) -> Iterator[PageBar]:
+    """A progress bar for so many pages, gone at the end."""
     bar = PageBar(total, shown)
     with bar.bar:
         yield bar

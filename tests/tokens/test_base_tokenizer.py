@@ -12,7 +12,7 @@ import pytest
 from tokenizers import Tokenizer, models, processors
 
 from tongguocr.errors import InputError, MissingExtraError
-from tongguocr.tokens.base_tokenizer import open_base, open_tokenizer, wrap
+from tongguocr.tokens.base_tokenizer import open_base, open_tokenizer, wrap_tokenizer
 
 
 def word_level() -> Tokenizer:
@@ -35,14 +35,14 @@ def test_special_tokens_do_not_count() -> None:
         single="[UNK] $A [UNK]", special_tokens=[("[UNK]", 0)]
     )
     assert tokenizer.encode("天").ids == [0, 1, 0]
-    assert list(wrap(tokenizer).encode("天")) == [1]
+    assert list(wrap_tokenizer(tokenizer).encode("天")) == [1]
 
 
 def test_padding_and_truncation_in_the_file_do_not_count() -> None:
     tokenizer = word_level()
     tokenizer.enable_padding(length=8, pad_token="[UNK]")
     tokenizer.enable_truncation(4)
-    assert list(wrap(tokenizer).encode("天")) == [1]
+    assert list(wrap_tokenizer(tokenizer).encode("天")) == [1]
     assert tokenizer.padding is not None, "the tokenizer itself must stay as it was"
 
 
@@ -56,7 +56,7 @@ def test_padding_and_truncation_in_the_file_do_not_count() -> None:
     ],
 )
 def test_the_unknown_token_of_each_model(model: Any, unknown: int | None) -> None:
-    assert wrap(Tokenizer(model)).unknown == unknown
+    assert wrap_tokenizer(Tokenizer(model)).unknown == unknown
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"[]", b"\xff\xfe\x00", json.dumps({"model": {}}).encode()])

@@ -15,9 +15,9 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 
 from tongguocr.characters import IDEOGRAPH_BLOCKS
 from tongguocr.errors import InputError, MissingExtraError
-from tongguocr.tokens.base_tokenizer import open_tokenizer, wrap
+from tongguocr.tokens.base_tokenizer import open_tokenizer, wrap_tokenizer
 from tongguocr.tokens.transitions import TRANSITIONS
-from tongguocr.tokens.vocabulary import Mining, grow, make_vocabulary, mine, report, select
+from tongguocr.tokens.vocabulary import grow, make_vocabulary, mine, report, select
 
 SENTENCES = ["天地玄黃宇宙洪荒", "天地天地天地玄黃玄黃玄黃", "日月盈昃辰宿列張"] * 4
 RARE = ["龘", "\uf900", "𠀀", "\U0003347f"]
@@ -91,7 +91,7 @@ def test_candidates_are_the_ideographs_of_the_corpus(
         char for char in "天" + text if any(a <= ord(char) <= b for _, a, b in IDEOGRAPH_BLOCKS)
     )
     for limit in (0, 10, 10**6):
-        assert mine([path], Mining(max_characters=limit)) == expected
+        assert mine([path], max_characters=limit) == expected
 
 
 def test_characters_seen_once_in_a_huge_table_are_not_lost(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_mining_without_sentencepiece(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_the_rule_is_the_papers_on_every_kind_of_tokenizer(kind) -> None:  # type: ignore[no-untyped-def]
     tokenizer = kind()
     counts = dict.fromkeys([*"".join(SENTENCES), *RARE, "豈"], 1)
-    for candidate in select(counts, wrap(tokenizer)):
+    for candidate in select(counts, wrap_tokenizer(tokenizer)):
         char = candidate.char
         ids = tokenizer.encode(char, add_special_tokens=False).ids
         assert candidate.added == (char not in tokenizer.get_vocab() and len(ids) > 1)
@@ -128,7 +128,7 @@ def test_the_rule_is_the_papers_on_every_kind_of_tokenizer(kind) -> None:  # typ
 
 
 def judged(tokenizer: Tokenizer, chars: str) -> dict[str, tuple[bool, bool, bool]]:
-    candidates = select(dict.fromkeys(chars, 1), wrap(tokenizer))
+    candidates = select(dict.fromkeys(chars, 1), wrap_tokenizer(tokenizer))
     return {c.char: (c.added, c.unknown, c.comes_back) for c in candidates}
 
 
@@ -159,11 +159,11 @@ def test_a_normaliser_folds_compatibility_ideographs() -> None:
 
 def test_the_most_frequent_come_first_then_the_code_point() -> None:
     counts = {"黃": 1, "天": 9, "地": 1, "𠀀": 9, "玄": 1}
-    assert [c.char for c in select(counts, wrap(byte_level()))] == ["天", "𠀀", "地", "玄", "黃"]
+    assert [c.char for c in select(counts, wrap_tokenizer(byte_level()))] == ["天", "𠀀", "地", "玄", "黃"]
 
 
 def test_the_report_adds_up() -> None:
-    lines = report(select(dict.fromkeys("天地龘𠀀", 1), wrap(word_piece()))).splitlines()
+    lines = report(select(dict.fromkeys("天地龘𠀀", 1), wrap_tokenizer(word_piece()))).splitlines()
     cells = [line.rsplit(maxsplit=3) for line in lines[1:4]]
     assert cells == [
         ["Unified Ideographs", "3", "0", "2"],
@@ -174,8 +174,8 @@ def test_the_report_adds_up() -> None:
         "2 not added are unknown to the tokenizer: a single unknown token, or none.",
         "2 do not come back as themselves from the tokenizer, 2 of them not added.",
     ]
-    assert "1 added are unknown" in report(select({"龘": 1}, wrap(metaspace())))
-    assert report(select({"龘": 1, "天": 1}, wrap(byte_level()))).splitlines()[-1].split() == [
+    assert "1 added are unknown" in report(select({"龘": 1}, wrap_tokenizer(metaspace())))
+    assert report(select({"龘": 1, "天": 1}, wrap_tokenizer(byte_level()))).splitlines()[-1].split() == [
         "all",
         "2",
         "1",

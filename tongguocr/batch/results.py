@@ -26,15 +26,17 @@ def parse_formats(written: str) -> tuple[str, ...]:
 
 
 def result_paths(name: str, out: Path, formats: Sequence[str]) -> tuple[Path, ...]:
+    """Where a page's results go, one file a format."""
     return tuple(out / f"{name}{FORMATS[format].ending}" for format in formats)
 
 
 def missing(paths: Sequence[Path]) -> tuple[Path, ...]:
+    """Those of the files that are not there."""
     return tuple(path for path in paths if not path.exists())
 
 
 def write_results(page: Page, paths: Sequence[Path], unfinished: Path, style: Style = Style()) -> None:
-    """All files in the folder for unfinished ones first; then each takes its place."""
+    """Write all files into the folder for unfinished ones; then move each into its place."""
     for path in paths:
         temporary = unfinished / path.name
         try:
@@ -53,6 +55,7 @@ def _flush(path: Path) -> None:
 
 
 def remove(path: Path) -> None:
+    """Remove a file, if it is there."""
     try:
         path.unlink(missing_ok=True)
     except OSError as error:

@@ -223,6 +223,7 @@ def process_page(read: ReadPage, task: Task) -> Outcome:
 
 
 def count_characters(page: Page) -> int:
+    """How many characters were read on a page."""
     return sum(len(line.text) for line in page.lines)
 
 

@@ -26,7 +26,7 @@ def run_with_progress(
     problems: Sequence[tuple[str, str]] = (),
     quiet: bool = False,
 ) -> int:
-    """0 if every page is done, 1 if some failed, 130 if it was stopped."""
+    """Run a job on a terminal; 0 if every page is done, 1 if some failed, 130 if it was stopped."""
     counts: Counter[str] = Counter()
     stopped = False
     with page_bar(len(pages) + len(problems), not quiet) as bar, _stop_gently():
@@ -56,6 +56,7 @@ def _show(outcome: Outcome, bar: PageBar) -> None:
 
 
 def summary(counts: Counter[str], job: Job) -> str:
+    """The line that ends a job: pages read, done before, failed, and where the results are."""
     parts = [f"{counts['read']} read ({counts['characters']} characters)", f"{counts['done']} done before"]
     if counts["elsewhere"]:
         parts.append(f"{counts['elsewhere']} read by another process")

@@ -22,6 +22,9 @@ from tongguocr.sources.images import decode_image, load_frame
 from tongguocr.sources.listing import SourcePage, page_name, safe_name
 from tongguocr.sources.web import Fetching, RefusedError, fetch, is_web
 
+MAX_MANIFEST_BYTES = 50_000_000
+MAX_IMAGE_BYTES = 200_000_000
+
 
 @dataclass(frozen=True, slots=True)
 class Picture:
@@ -36,7 +39,7 @@ class Picture:
 def list_manifest(source: str | Path, fetching: Fetching = Fetching()) -> Iterator[SourcePage]:
     """The pages of a manifest; only the manifest itself is fetched."""
     if isinstance(source, str):
-        manifest = _parse(fetch(source, fetching.max_manifest_bytes, "IIIF manifest", fetching), source)
+        manifest = _parse(fetch(source, MAX_MANIFEST_BYTES, "IIIF manifest", fetching), source)
         stem = safe_name(_text(manifest.get("label")), "manifest")
     else:
         manifest, stem = _parse(read_bytes(source), str(source)), source.stem
@@ -56,7 +59,7 @@ def load_picture(source: str | Path, picture: Picture, number: int, fetching: Fe
         return load_frame(_local_file(source, picture.address, where), 0, where)
     for address in (addresses := _addresses(source, picture, fetching)):
         try:
-            return decode_image(fetch(address, fetching.max_image_bytes, where, fetching), where)
+            return decode_image(fetch(address, MAX_IMAGE_BYTES, where, fetching), where)
         except RefusedError:
             if address == addresses[-1]:
                 raise

@@ -187,6 +187,7 @@ def _to_array(image: Image.Image) -> Pixels:
 
 
 def check_size(size: tuple[int, int], where: str) -> None:
+    """Refuse an image of more than `MAX_PIXELS`, before it is unpacked."""
     if size[0] * size[1] > MAX_PIXELS:
         raise InputError(
             f"{where}: the image is {size[0]} x {size[1]} pixels, more than the"

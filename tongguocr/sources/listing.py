@@ -51,6 +51,7 @@ class SourcePage:
 
 
 def page_name(stem: str, number: int, count: int) -> str:
+    """What the results of a page are called: its source's stem, numbered where there are several pages."""
     return f"{stem}-{number:04d}" if count > 1 else stem
 
 

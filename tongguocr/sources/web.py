@@ -21,13 +21,11 @@ CHUNK = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Fetching:
-    """How long a server may take, and how much it may send."""
+    """How long a server may take, and how large a picture is asked for."""
 
     timeout: float = 30.0
     """Seconds without a byte."""
     total_timeout: float = 300.0
-    max_manifest_bytes: int = 50_000_000
-    max_image_bytes: int = 200_000_000
     max_pixels: int = 40_000_000
     """A larger picture is asked for in a smaller size."""
 
@@ -37,6 +35,7 @@ class RefusedError(InputError):
 
 
 def is_web(address: str) -> bool:
+    """Whether this is an http or https address with a host."""
     try:
         parts = urlsplit(address)
         return parts.scheme in ("http", "https") and bool(parts.hostname)

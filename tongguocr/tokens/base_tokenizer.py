@@ -33,7 +33,7 @@ class BaseTokenizer:
 def open_base(path: Path) -> BaseTokenizer:
     """Open a tokenizer.json, a folder that holds one, or a folder that transformers can open."""
     if not path.is_dir() or (path / "tokenizer.json").is_file():
-        return wrap(open_tokenizer(path))
+        return wrap_tokenizer(open_tokenizer(path))
     return _open_with_transformers(path)
 
 
@@ -54,8 +54,8 @@ def open_tokenizer(path: Path) -> Tokenizer:
         raise InputError(f"{file}: is not a tokenizer.json that tokenizers can open.") from error
 
 
-def wrap(tokenizer: Tokenizer) -> BaseTokenizer:
-    """What the rule asks of a `tokenizers.Tokenizer`, which itself stays as it is."""
+def wrap_tokenizer(tokenizer: Tokenizer) -> BaseTokenizer:
+    """A `tokenizers.Tokenizer` as the selection rule needs it; the tokenizer itself stays as it is."""
     text = tokenizer.to_str()
     copy: Tokenizer = type(tokenizer).from_str(text)
     copy.no_padding()  # a file may carry both, and they would change the number of tokens

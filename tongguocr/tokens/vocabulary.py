@@ -25,34 +25,27 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 
-@dataclass(frozen=True, slots=True)
-class Mining:
-    """Settings of the auxiliary SentencePiece model. They bound its memory and lose no character."""
-
-    max_characters: int = 5_000_000
-    """So many characters are trained on as running text; the rest of the corpus enters as counts."""
-    max_weight: int = 100
-    """A count's largest weight. With a total below 2^25 SentencePiece's coverage, a 32-bit float, cannot
-    reach 1.0 before the last rare character is in; beyond it the rarest are dropped without a word."""
-    merges: int = 16
-    """Pieces of more than one character; the rule discards them all."""
+MAX_CHARACTERS = 5_000_000
+"""So many characters SentencePiece sees as running text; the rest of the corpus enters as counts."""
+MAX_WEIGHT = 100
+"""A count's largest weight. With a total below 2^25 the coverage, a 32-bit float, cannot reach 1.0
+before the last rare character is in; beyond it the rarest are dropped without a word."""
+MERGES = 16
+"""Pieces of more than one character; the rule discards them all."""
 
 
-MINING = Mining()
-
-
-def mine(corpora: Sequence[Path], mining: Mining = MINING) -> dict[str, int]:
+def mine(corpora: Sequence[Path], max_characters: int = MAX_CHARACTERS) -> dict[str, int]:
     """The candidate characters of a corpus, and how often each occurs."""
     counts = count_ideographs(corpora)
-    pieces = _train_pieces(_sentences(text_files(corpora), counts, mining), len(counts) + mining.merges)
+    pieces = _train_pieces(_sentences(text_files(corpora), counts, max_characters), len(counts) + MERGES)
     candidates = {piece.removeprefix("\u2581") for piece in pieces}
     return {char: counts[char] for char in candidates if is_ideograph(char)}
 
 
-def _sentences(files: Iterable[Path], counts: Counter[str], mining: Mining) -> Iterator[str]:
+def _sentences(files: Iterable[Path], counts: Counter[str], max_characters: int) -> Iterator[str]:
     """SentencePiece's input: `sentence<tab>weight`, running text first and then what it left out."""
     seen: Counter[str] = Counter()
-    left = mining.max_characters
+    left = max_characters
     for run in (run for file in files for run in read_runs(file)):
         left -= len(run)
         if left < 0:
@@ -60,7 +53,7 @@ def _sentences(files: Iterable[Path], counts: Counter[str], mining: Mining) -> I
         seen.update(run)
         yield f"{run}\t1"
     for char, count in (counts - seen).items():
-        yield f"{char}\t{min(count, mining.max_weight)}"
+        yield f"{char}\t{min(count, MAX_WEIGHT)}"
 
 
 def _train_pieces(sentences: Iterator[str], size: int) -> list[str]:
@@ -104,12 +97,12 @@ class Candidate:
 
 
 def select(counts: Mapping[str, int], base: BaseTokenizer) -> list[Candidate]:
-    """Judge every candidate, the most frequent first, then by code point."""
+    """Apply the selection rule to every candidate, the most frequent first, then by code point."""
     order = sorted(counts, key=lambda char: (-counts[char], char))
-    return [_judge(char, counts[char], base) for char in order]
+    return [_apply_rule(char, counts[char], base) for char in order]
 
 
-def _judge(char: str, count: int, base: BaseTokenizer) -> Candidate:
+def _apply_rule(char: str, count: int, base: BaseTokenizer) -> Candidate:
     """The paper's rule: one ideograph, absent from V_0, and more than one token by Tok_0."""
     ids = base.encode(char)
     decoded = base.decode(ids)
