@@ -23,8 +23,9 @@ from rich.table import Table
 from bench.machine import processor
 from tongguocr.training.synth.composition import Composition, scaled
 from tongguocr.training.synth.fonts import FontBook, glyph_mask, load_fonts
+from tongguocr.training.synth.ink import paint_ink
 from tongguocr.training.synth.kinds import KINDS, compose_page
-from tongguocr.training.synth.paint import paint_ink, render
+from tongguocr.training.synth.paint import render
 from tongguocr.training.synth.text import TextSource, load_text
 
 PIXELS = 1200 * 1600

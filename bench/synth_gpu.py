@@ -36,12 +36,12 @@ from tongguocr.training.synth.composition import (
     to_page,
 )
 from tongguocr.training.synth.degradation import Degradation, sample_degradation
-from tongguocr.training.synth.gpu import GlyphAtlas, paint, render_batch, unpack_bits
 from tongguocr.training.synth.gpu import degrade as gpu_degrade
 from tongguocr.training.synth.gpu.degradation import DegradationBatch, stack_degradations
 from tongguocr.training.synth.gpu.lines import LineStore
 from tongguocr.training.synth.gpu.pack import Batch, pack
-from tongguocr.training.synth.gpu.warp import look
+from tongguocr.training.synth.gpu.render import GlyphAtlas, paint, render_batch, unpack_bits
+from tongguocr.training.synth.gpu.warp import warp_layers
 from tongguocr.training.synth.real_blocks import (
     LineBlockComposer,
     LineBlockSettings,
@@ -222,13 +222,13 @@ def time_stages(batch: Batch, degradation: DegradationBatch, atlas: GlyphAtlas, 
     ink = paint(batch, atlas, waver=degradation.flat("rule_waver"))
     density = gpu_degrade.press(ink, degradation, generator)
     layers = torch.stack([density.float(), ink.red], 1)
-    seen = look(layers, degradation).to(density.dtype)
+    seen = warp_layers(layers, degradation).to(density.dtype)
     sheet = partial(gpu_degrade._on_paper, seen[:, 0], seen[:, 1], degradation, False, generator)
     images = sheet()
     stages: dict[str, Callable[[], object]] = {
         "paint": lambda: paint(batch, atlas, waver=degradation.flat("rule_waver")),
         "impression": lambda: gpu_degrade.press(ink, degradation, generator),
-        "warp": lambda: look(layers, degradation),
+        "warp": lambda: warp_layers(layers, degradation),
         "paper": sheet,
         "camera": lambda: gpu_degrade._photograph(images, degradation, generator),
     }

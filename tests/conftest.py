@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, settings
 if TYPE_CHECKING:
     from tongguocr.training.synth.atlas import Atlas
     from tongguocr.training.synth.fonts import FontBook
-    from tongguocr.training.synth.gpu import GlyphAtlas
+    from tongguocr.training.synth.gpu.render import GlyphAtlas
 
 # No test may depend on how busy the machine is. In CI Hypothesis draws the same examples every time.
 settings.register_profile(
@@ -55,6 +55,6 @@ def atlas(book: FontBook) -> Atlas:
 
 @pytest.fixture(scope="module")
 def glyphs(atlas: Atlas) -> GlyphAtlas:
-    from tongguocr.training.synth.gpu import GlyphAtlas
+    from tongguocr.training.synth.gpu.render import GlyphAtlas
 
     return GlyphAtlas.load(atlas, "cpu")

@@ -16,8 +16,8 @@ from tongguocr.training.recogniser.recipe import NARROW, Canvas, Recipe, spare_e
 from tongguocr.training.recogniser.train_data import gather_data
 from tongguocr.training.recogniser.validation import Judge
 from tongguocr.training.synth.degradation import Degradation
-from tongguocr.training.synth.gpu import GlyphAtlas
 from tongguocr.training.synth.gpu.lines import LineStore
+from tongguocr.training.synth.gpu.render import GlyphAtlas
 from tongguocr.training.synth.real_ink import Lines, gather, make_line
 
 CHARS = "天地玄黃宇宙洪荒日月盈昃辰宿列張寒來暑往"

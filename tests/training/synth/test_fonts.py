@@ -16,10 +16,23 @@ from tiny_fonts import DEFAULT, EM, make_font, many
 
 from tongguocr.errors import InputError
 from tongguocr.training.synth.composition import OVERHANG
-from tongguocr.training.synth.fonts import FontBook, glyph_mask, ink_box, load_fonts, mask_side
+from tongguocr.training.synth.fonts import Face, FontBook, glyph_mask, load_fonts, mask_side
 from tongguocr.training.synth.outlines import CENTRING_SAMPLE
 
 RARE = "\U00020000"
+
+
+def ink_box(face: Face, char: str) -> tuple[float, float, float, float]:
+    """Where the glyph's ink lies in its em box, from the top left, in shares of the em; it may leave it."""
+    size = 256
+    mask = glyph_mask(face, char, size) > 0
+    margin = (len(mask) - size) / 2
+    x, y = (np.flatnonzero(mask.any(axis=axis)) for axis in (0, 1))
+    if not len(x):
+        return (0.5, 0.5, 0.5, 0.5)
+    corners = (x[0], y[0], x[-1] + 1, y[-1] + 1)
+    x0, y0, x1, y1 = (float(value - margin) / size for value in corners)
+    return (x0, y0, x1, y1)
 
 
 @pytest.fixture(scope="module")

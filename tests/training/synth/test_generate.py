@@ -96,14 +96,14 @@ def test_a_page_fits_the_size(fonts: Path) -> None:
         assert page.width in (299, 300) or page.height in (399, 400)
 
 
-def test_clean_pages_have_no_wear(fonts: Path, tmp_path: Path) -> None:
+def test_clean_pages_are_not_degraded(fonts: Path, tmp_path: Path) -> None:
     options = SynthOptions(
         fonts, tmp_path / "clean", kinds=("half-leaf",), size=(300, 400), degraded=False, png=True
     )
     make_pages(options)
-    make_pages(replace(options, out=tmp_path / "worn", degraded=True))
-    clean, worn = (contents(tmp_path / name)["00001-half-leaf.png"] for name in ("clean", "worn"))
-    assert clean != worn and len(clean) < len(worn)
+    make_pages(replace(options, out=tmp_path / "degraded", degraded=True))
+    clean, degraded = (contents(tmp_path / name)["00001-half-leaf.png"] for name in ("clean", "degraded"))
+    assert clean != degraded and len(clean) < len(degraded)
 
 
 def test_characters_of_a_list_and_those_that_cannot_be_drawn(fonts: Path, tmp_path: Path) -> None:

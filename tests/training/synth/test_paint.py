@@ -15,10 +15,39 @@ from tiny_fonts import make_font
 from tongguocr.training.synth.composition import ComposedLine, Composition, Floats, Stroke
 from tongguocr.training.synth.degradation import NO_DEGRADATION, Degradation
 from tongguocr.training.synth.fonts import FontBook, load_fonts
-from tongguocr.training.synth.ink import TOLERANCE, PrintedStroke, add_stroke
-from tongguocr.training.synth.paint import ink_overhang, paint_ink, render
+from tongguocr.training.synth.ink import (
+    TOLERANCE,
+    MaskCache,
+    PrintedStroke,
+    add_stroke,
+    glyph_patch,
+    paint_ink,
+    weight_changes,
+)
+from tongguocr.training.synth.paint import render
 
 BENT = Degradation(skew=2.0, perspective=(0.02, -0.02), curl=0.015, waver=0.06)
+
+
+def ink_overhang(composition: Composition, fonts: FontBook) -> np.ndarray:
+    """How far each glyph's own ink leaves its em box, in pixels; 0 where it does not. The bar is
+    `TOLERANCE`. Every glyph is painted alone, the way the page is."""
+    masks = MaskCache(fonts, weight_changes(composition, fonts))
+    out = np.zeros(len(composition))
+    for k in range(len(composition)):
+        patch, left, top = glyph_patch(composition, k, masks)
+        if patch is None or not patch.any():
+            continue
+        rows, columns = np.flatnonzero(patch.any(axis=1)), np.flatnonzero(patch.any(axis=0))
+        x0, y0, x1, y1 = (float(v) for v in composition.boxes[k])
+        beyond = (
+            x0 - (left + columns[0]),
+            y0 - (top + rows[0]),
+            left + columns[-1] + 1 - x1,
+            top + rows[-1] + 1 - y1,
+        )
+        out[k] = max(0.0, *beyond)
+    return out
 
 
 @pytest.fixture(scope="module")

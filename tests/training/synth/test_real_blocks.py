@@ -13,8 +13,8 @@ from line_images import TEXT, draw_line
 
 from tongguocr.training.synth.composition import to_page
 from tongguocr.training.synth.degradation import Degradation
-from tongguocr.training.synth.gpu import paint, render_batch
 from tongguocr.training.synth.gpu.lines import LineStore, sway_lines
+from tongguocr.training.synth.gpu.render import paint, render_batch
 from tongguocr.training.synth.line_pieces import MOST, PieceSampler, known_runs
 from tongguocr.training.synth.real_blocks import (
     JITTER,

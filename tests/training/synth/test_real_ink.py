@@ -19,8 +19,8 @@ from tongguocr.errors import InputError
 from tongguocr.tokens.transitions import transitions_of
 from tongguocr.training.synth.composition import to_page
 from tongguocr.training.synth.degradation import NO_DEGRADATION, Degradation
-from tongguocr.training.synth.gpu import paint, render_batch
 from tongguocr.training.synth.gpu.lines import LineStore
+from tongguocr.training.synth.gpu.render import paint, render_batch
 from tongguocr.training.synth.line_cuts import cut_cells, extract_ink
 from tongguocr.training.synth.real_blocks import (
     LineBlockComposer,

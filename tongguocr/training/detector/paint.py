@@ -21,11 +21,11 @@ from tongguocr.training.detector.pictures import make_scenes
 from tongguocr.training.detector.real_pages import RealPage
 from tongguocr.training.detector.windows import WindowRecipe, Windows
 from tongguocr.training.synth.atlas import Atlas
-from tongguocr.training.synth.gpu import GlyphAtlas, render_batch
 from tongguocr.training.synth.gpu.degradation import DegradationBatch
 from tongguocr.training.synth.gpu.lines import LineStore
+from tongguocr.training.synth.gpu.render import GlyphAtlas, render_batch
 from tongguocr.training.synth.gpu.seals import press_masks
-from tongguocr.training.synth.gpu.warp import seen_at, target
+from tongguocr.training.synth.gpu.warp import source_points, target
 from tongguocr.training.synth.real_ink import Lines
 from tongguocr.training.synth.seals import make_seals
 
@@ -193,7 +193,7 @@ def page_edges(pages: Tensor, degradation: DegradationBatch, side: int) -> Tenso
     small = side // COARSE
     at = (torch.arange(small, device=pages.device) + 0.5) * COARSE
     points = torch.stack(torch.meshgrid(at, at, indexing="xy"), -1).expand(len(pages), -1, -1, -1)
-    flat = seen_at(points, degradation, side, side).movedim(-1, 1)
+    flat = source_points(points, degradation, side, side).movedim(-1, 1)
     flat = F.interpolate(flat, size=(side, side), mode="bilinear", align_corners=False)
     paper = torch.zeros(len(pages), side, side, device=pages.device)
     for x0, y0, x1, y1 in (page.unbind(1) for page in pages.unbind(1)):

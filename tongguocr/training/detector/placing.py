@@ -16,9 +16,7 @@ from tongguocr.geometry import Point
 from tongguocr.layout.peaks import Flags
 from tongguocr.page import KINDS
 from tongguocr.training.synth.composition import ComposedLine, Composition, Patch
-
-REAL_LINES = "real-lines"
-"""What the setter of real lines calls its compositions."""
+from tongguocr.training.synth.real_blocks import REAL_LINES
 
 
 def typical_size(boxes: NDArray[np.float32]) -> float:

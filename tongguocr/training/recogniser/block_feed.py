@@ -25,8 +25,8 @@ from tongguocr.training.recogniser.blocks import BlockMaker, Work
 from tongguocr.training.recogniser.recipe import Recipe
 from tongguocr.training.run import Run
 from tongguocr.training.synth.atlas import Atlas, load_atlas
-from tongguocr.training.synth.gpu import GlyphAtlas, render_batch
 from tongguocr.training.synth.gpu.lines import LineStore
+from tongguocr.training.synth.gpu.render import GlyphAtlas, render_batch
 from tongguocr.training.synth.real_ink import Lines, load_lines
 from tongguocr.training.synth.text import TextSource, load_text
 from tongguocr.training.workers import Workers

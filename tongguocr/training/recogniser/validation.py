@@ -20,8 +20,8 @@ from tongguocr.training.recogniser.block_feed import Data, to_device
 from tongguocr.training.recogniser.blocks import BlockMaker, Work
 from tongguocr.training.recogniser.model import NOWHERE, STRIDE, Cache, Recogniser, find_peak
 from tongguocr.training.recogniser.recipe import Recipe
-from tongguocr.training.synth.gpu import GlyphAtlas, render_batch
 from tongguocr.training.synth.gpu.lines import LineStore
+from tongguocr.training.synth.gpu.render import GlyphAtlas, render_batch
 
 BLOCKS = 32
 """Blocks of each canvas."""

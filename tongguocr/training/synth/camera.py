@@ -34,7 +34,7 @@ class View:
     """How far the sheet must reach beyond the page on all sides, so that a bent page fills the picture."""
 
 
-def set_up(degradation: Degradation, shape: Shape, em: float, rng: np.random.Generator) -> View:
+def make_view(degradation: Degradation, shape: Shape, em: float, rng: np.random.Generator) -> View:
     """Choose the picture's size and the page's place on it."""
     height, width = shape
     warp = degradation.warp(width, height, em, rng)

@@ -17,13 +17,11 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 from tongguocr.characters import is_ideograph
 from tongguocr.errors import InputError
 from tongguocr.files import decode_utf8, read_bytes
-from tongguocr.geometry import Box
 from tongguocr.page import Pixels
 from tongguocr.training.synth.composition import OVERHANG
 from tongguocr.training.synth.outlines import CodePoints, read_face
@@ -258,20 +256,6 @@ def glyph_mask(face: Face, char: str, size: float) -> Pixels:
     mask = np.asarray(image.reduce(zoom))
     mask.setflags(write=False)
     return mask
-
-
-@lru_cache(maxsize=65536)
-def ink_box(face: Face, char: str) -> Box:
-    """Where the glyph's ink lies in its em box, from the top left, in shares of the em; it may leave it."""
-    size = 256
-    mask: NDArray[np.bool_] = glyph_mask.__wrapped__(face, char, size) > 0
-    margin = (len(mask) - size) / 2
-    x, y = (np.flatnonzero(mask.any(axis=axis)) for axis in (0, 1))
-    if not len(x):
-        return (0.5, 0.5, 0.5, 0.5)
-    corners = (x[0], y[0], x[-1] + 1, y[-1] + 1)
-    x0, y0, x1, y1 = (float(value - margin) / size for value in corners)
-    return (x0, y0, x1, y1)
 
 
 @lru_cache(maxsize=256)

@@ -58,13 +58,13 @@ def _print_stroke(
     slow = np.interp(np.linspace(0, 1, jags), np.linspace(0, 1, bends), rng.normal(0, 1, bends))
     waver = em * degradation.rule_waver * (0.7 * slow + 0.12 * rng.normal(0, 1, jags))
     share = degradation.rule_gaps * {"rule": 1.0, "frame": 0.25, "box": 0.35}[stroke.role]
-    worn = Stroke(
+    printed = Stroke(
         (float(start[0]), float(start[1])),
         (float(end[0]), float(end[1])),
         stroke.width * float(rng.uniform(0.85, 1.2)),
         stroke.role,
     )
-    return PrintedStroke(worn, waver.astype(np.float32), _strength(jags, share, rng))
+    return PrintedStroke(printed, waver.astype(np.float32), _strength(jags, share, rng))
 
 
 def _strength(count: int, gaps: float, rng: np.random.Generator) -> Floats:

@@ -117,12 +117,12 @@ def as_floats(canvas: Pixels) -> Floats:
 
 def add_glyph(canvas: Pixels, composition: Composition, k: int, masks: MaskCache) -> None:
     """Paint glyph `k`, or cut it out of the ink where it is white."""
-    patch, x, y = _glyph_patch(composition, k, masks)
+    patch, x, y = glyph_patch(composition, k, masks)
     if patch is not None:
         _blend(canvas, patch, x, y, cut=bool(composition.white[k]))
 
 
-def _glyph_patch(composition: Composition, k: int, masks: MaskCache) -> tuple[Pixels | None, int, int]:
+def glyph_patch(composition: Composition, k: int, masks: MaskCache) -> tuple[Pixels | None, int, int]:
     """Glyph `k` in its place: its mask turned and stretched, and the top left pixel where that goes."""
     x0, y0, x1, y1 = (float(v) for v in composition.boxes[k])
     size, angle = np.array([x1 - x0, y1 - y0]), float(composition.angles[k])
@@ -235,27 +235,6 @@ def _add_mark(canvas: Pixels, mark: Mark) -> None:
     else:
         draw.ellipse(box, fill=255)
     _blend(canvas, np.asarray(image.reduce(_FINE)), left, top)
-
-
-def ink_overhang(composition: Composition, fonts: FontBook) -> NDArray[np.float64]:
-    """How far each glyph's own ink leaves its em box, in pixels; 0 where it does not. The bar is
-    `TOLERANCE`. Every glyph is painted alone, the way the page is."""
-    masks = MaskCache(fonts, weight_changes(composition, fonts))
-    out = np.zeros(len(composition))
-    for k in range(len(composition)):
-        patch, left, top = _glyph_patch(composition, k, masks)
-        if patch is None or not patch.any():
-            continue
-        rows, columns = np.flatnonzero(patch.any(axis=1)), np.flatnonzero(patch.any(axis=0))
-        x0, y0, x1, y1 = (float(v) for v in composition.boxes[k])
-        beyond = (
-            x0 - (left + columns[0]),
-            y0 - (top + rows[0]),
-            left + columns[-1] + 1 - x1,
-            top + rows[-1] + 1 - y1,
-        )
-        out[k] = max(0.0, *beyond)
-    return out
 
 
 def weight_changes(composition: Composition, fonts: FontBook) -> dict[int, float]:

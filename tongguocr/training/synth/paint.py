@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from tongguocr.page import Page, Pixels
-from tongguocr.training.synth.camera import View, develop, photograph, set_up
+from tongguocr.training.synth.camera import View, develop, make_view, photograph
 from tongguocr.training.synth.composition import Composition, Floats, to_page
 from tongguocr.training.synth.degradation import (
     Colour,
@@ -21,12 +21,10 @@ from tongguocr.training.synth.degradation import (
 from tongguocr.training.synth.fields import Shape
 from tongguocr.training.synth.fonts import FontBook
 from tongguocr.training.synth.impression import carve, em_of, press, print_strokes
-from tongguocr.training.synth.ink import as_floats, ink_overhang, paint_black, paint_ink, paint_red
+from tongguocr.training.synth.ink import as_floats, paint_black, paint_red
 from tongguocr.training.synth.paper import make_sheet, show_through, worm_holes
 from tongguocr.training.synth.seals import REDS, seal_layer
 from tongguocr.training.synth.warp import warp_page
-
-__all__ = ["ink_overhang", "paint_ink", "render"]
 
 
 def render(
@@ -41,7 +39,7 @@ def render(
     em = em_of(composition)
     degradation = degradation or limit_for_size(sample_degradation(rng), em)
     shape = (composition.height, composition.width)
-    view = set_up(degradation, shape, em, rng)
+    view = make_view(degradation, shape, em, rng)
     strokes = print_strokes(composition, degradation, em, rng)
     block = carve(paint_black(composition, fonts, strokes), degradation, em, rng)
     density = press(block, degradation, em, rng)

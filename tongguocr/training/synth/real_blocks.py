@@ -31,6 +31,8 @@ NOTED = 0.25
 """How often a column holds two rows of a note, in books that have them."""
 NOTE_WIDTH = 0.62
 """A line narrower than this share of the book's median is a row of a note."""
+REAL_LINES = "real-lines"
+"""The kind of a composition of real lines."""
 MAX_RUNS = 6
 """Lines and notes in one column at most."""
 JITTER = 0.08
@@ -167,7 +169,7 @@ class _BlockBuilder:
         for k in range(count):
             (self._tight_column if self.tight else self._column)(right - (k + 0.5) * self.column)
         composition = Composition(
-            kind="real-lines",
+            kind=REAL_LINES,
             width=width,
             height=self.settings.height,
             seed=int(self.rng.integers(1 << 31)),

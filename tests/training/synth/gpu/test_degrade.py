@@ -15,7 +15,6 @@ from painted_blocks import HIGH, SIZE, WIDE, column, compose
 from tongguocr.training.synth.atlas import Atlas
 from tongguocr.training.synth.composition import Stroke
 from tongguocr.training.synth.degradation import NO_DEGRADATION, Degradation, sample_degradation
-from tongguocr.training.synth.gpu import GlyphAtlas, paint, render_batch
 from tongguocr.training.synth.gpu.degradation import MIN_RESOLVED, stack_degradations
 from tongguocr.training.synth.gpu.fields import (
     blur,
@@ -27,7 +26,8 @@ from tongguocr.training.synth.gpu.fields import (
     jpeg,
 )
 from tongguocr.training.synth.gpu.pack import pack
-from tongguocr.training.synth.gpu.warp import look, target
+from tongguocr.training.synth.gpu.render import GlyphAtlas, paint, render_batch
+from tongguocr.training.synth.gpu.warp import target, warp_layers
 from tongguocr.training.synth.warp import Warp
 
 
@@ -234,7 +234,7 @@ def test_enlarging_keeps_a_plane() -> None:
 def test_looking_without_a_warp_changes_nothing(height: int, width: int) -> None:
     layers = torch.rand(1, 2, height, width)
     assert (
-        look(layers, stack_degradations([NO_DEGRADATION], [20.0], height, width, 1)) - layers
+        warp_layers(layers, stack_degradations([NO_DEGRADATION], [20.0], height, width, 1)) - layers
     ).abs().max() < 1e-3
 
 

@@ -14,9 +14,9 @@ from painted_blocks import CHARS, HIGH, SIZE, WIDE, column, compose, ink_box
 from tongguocr.training.synth.atlas import Atlas
 from tongguocr.training.synth.composition import Composition, Mark, Patch, Stroke
 from tongguocr.training.synth.fonts import FontBook
-from tongguocr.training.synth.gpu import GlyphAtlas, paint, unpack_bits
 from tongguocr.training.synth.gpu.pack import SIDES, pack
-from tongguocr.training.synth.paint import paint_ink
+from tongguocr.training.synth.gpu.render import GlyphAtlas, paint, unpack_bits
+from tongguocr.training.synth.ink import paint_ink
 
 
 def both(

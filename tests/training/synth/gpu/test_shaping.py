@@ -18,8 +18,8 @@ from tongguocr.training.synth.atlas import Atlas, build_atlas
 from tongguocr.training.synth.composition import ComposedLine, Composition, Patch
 from tongguocr.training.synth.degradation import NO_DEGRADATION
 from tongguocr.training.synth.fonts import load_fonts
-from tongguocr.training.synth.gpu import GlyphAtlas, paint, render_batch
 from tongguocr.training.synth.gpu.pack import Batch, pack
+from tongguocr.training.synth.gpu.render import GlyphAtlas, paint, render_batch
 from tongguocr.training.synth.gpu.shaping import (
     BEND,
     KNOTS,
@@ -105,9 +105,9 @@ def test_it_is_off_by_default(atlas: Atlas, glyphs: GlyphAtlas) -> None:
     batch = batch_of(atlas, 2)
     plain, asked = paint(batch, glyphs).black, paint(batch, glyphs, shaping=0.0, seed=9).black
     assert torch.equal(plain, asked)
-    worn = [render_batch(batch, glyphs, [NO_DEGRADATION] * 2, 3, shaping=s).images for s in (0.0, 1.0)]
-    assert torch.equal(worn[0], render_batch(batch, glyphs, [NO_DEGRADATION] * 2, 3).images)
-    assert (worn[0].float() - worn[1].float()).abs().mean() > 2
+    shown = [render_batch(batch, glyphs, [NO_DEGRADATION] * 2, 3, shaping=s).images for s in (0.0, 1.0)]
+    assert torch.equal(shown[0], render_batch(batch, glyphs, [NO_DEGRADATION] * 2, 3).images)
+    assert (shown[0].float() - shown[1].float()).abs().mean() > 2
 
 
 def test_no_strength_at_all_changes_nothing(atlas: Atlas, glyphs: GlyphAtlas) -> None:

@@ -30,7 +30,7 @@ from tongguocr.training.synth.gpu.fields import (
 )
 from tongguocr.training.synth.gpu.seals import press_ink
 from tongguocr.training.synth.gpu.shapes import paint_marks, paint_strokes
-from tongguocr.training.synth.gpu.warp import look, target
+from tongguocr.training.synth.gpu.warp import target, warp_layers
 
 KEPT = 0.3
 """Share of the unblurred ink in what meets the threshold: hairlines survive the rounding."""
@@ -84,7 +84,7 @@ def degrade(
     red = ink.red
     if len(degradation.seals) and len(middles):
         red = press_ink(red, degradation.seals, density, middles, of_block)
-    seen = look(torch.stack([density.float(), red], 1), degradation).to(working_type(device))
+    seen = warp_layers(torch.stack([density.float(), red], 1), degradation).to(working_type(device))
     images = _on_paper(seen[:, 0], seen[:, 1], degradation, colour, generator)
     images = _photograph(images, degradation, generator)
     return Rendered(

@@ -55,18 +55,18 @@ def target(
     return guess
 
 
-def seen_at(points: Tensor, degradation: DegradationBatch, height: int, width: int) -> Tensor:
+def source_points(points: Tensor, degradation: DegradationBatch, height: int, width: int) -> Tensor:
     """Which points of the flat blocks are seen at these of the output (blocks x rows x columns x 2)."""
     return source(points, _numbers(degradation)[:, :, None, None], height, width)
 
 
-def look(layers: Tensor, degradation: DegradationBatch) -> Tensor:
+def warp_layers(layers: Tensor, degradation: DegradationBatch) -> Tensor:
     """Layers (blocks x k x height x width) as the camera sees them."""
     blocks, _, height, width = layers.shape
     device = layers.device
     x, y = _grid(KNOTS, KNOTS, device).unbind(-1)
     points = torch.stack([x * width, y * height], -1).expand(blocks, -1, -1, -1)
-    shift = seen_at(points, degradation, height, width) - points
+    shift = source_points(points, degradation, height, width) - points
     # The sampler counts both sides of the canvas from -1 to 1.
     shift = torch.stack([shift[..., 0] * (2 / width), shift[..., 1] * (2 / height)], 1)
     bent = (_spline(height, device) @ shift @ _spline(width, device).T).movedim(1, -1)
