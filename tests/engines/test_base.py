@@ -12,7 +12,6 @@ from recognise_pages import char_at, inputs_of, make_page, read_as, whole
 
 from tongguocr.blocks import cut_blocks
 from tongguocr.crops import crop_blocks
-from tongguocr.engines import open_engine
 from tongguocr.engines.base import (
     BlockReading,
     LineReading,
@@ -21,7 +20,6 @@ from tongguocr.engines.base import (
     lines_on_page,
     make_inputs,
 )
-from tongguocr.errors import InputError, MissingExtraError
 from tongguocr.page import Block
 
 
@@ -110,11 +108,3 @@ def test_readings_of_other_blocks_are_refused() -> None:
     page = make_page(2)
     with pytest.raises(ValueError, match="not those"):
         fill_page(page, [whole(page)], [BlockReading((LineReading(),))])
-
-
-def test_engines_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(InputError, match="no engine 'abbyy'"):
-        open_engine("abbyy")
-    monkeypatch.setitem(__import__("sys").modules, "rapidocr", None)
-    with pytest.raises(MissingExtraError, match=r"tongguocr\[rapidocr\]"):
-        open_engine("rapidocr")

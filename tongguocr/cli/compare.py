@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from tongguocr.cli.arguments import add_protocol, complain
+from tongguocr.engines import ENGINES
 from tongguocr.errors import need
 
 HELP = "read pages with several engines and score them"
@@ -13,7 +14,7 @@ HELP = "read pages with several engines and score them"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="images, each with a reference beside it")
-    parser.add_argument("--engines", metavar="E,...", help="tongguocr, rapidocr, tesseract, server")
+    parser.add_argument("--engines", metavar="E,...", help=", ".join(ENGINES))
     parser.add_argument("--given-lines", action="store_true", help="take the references' lines and order")
     parser.add_argument("--detector", metavar="NAME", help="what finds lines for us: tongguocr, rapidocr")
     parser.add_argument("--weights", type=Path, metavar="DIR", help="weights of the engine tongguocr")

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tongguocr.cli.arguments import DIRECTIONS, check_positive, complain
+from tongguocr.engines import ENGINES
 from tongguocr.errors import InputError
 from tongguocr.formats import FORMATS, Style, render_page, write_page
 
@@ -61,7 +62,7 @@ def _add_means(means: argparse._ArgumentGroup) -> None:
         "--detector-weights", type=Path, metavar="DIR", help="exported weights of our detector"
     )
     means.add_argument("--direction", choices=DIRECTIONS, help="how lines follow each other")
-    means.add_argument("--engine", metavar="NAME", help="tongguocr, rapidocr, tesseract, server, hf")
+    means.add_argument("--engine", metavar="NAME", help=", ".join(ENGINES))
     means.add_argument("--second", metavar="NAME", help="another engine, to show where the two differ")
     means.add_argument("--weights", type=Path, metavar="DIR", help="exported weights of the engine tongguocr")
     means.add_argument("--url", metavar="URL", help="the engine server's address")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from functools import partial
 
+from tongguocr.engines import ENGINES
 from tongguocr.errors import InputError, need
 
 HELP = "read pages for others, over HTTP"
@@ -13,7 +14,8 @@ HELP = "read pages for others, over HTTP"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--host", default="127.0.0.1", metavar="HOST", help="this machine only, unless told")
     parser.add_argument("--port", type=int, default=8000, metavar="N", help="8000; 0 for any that is free")
-    parser.add_argument("--engine", metavar="NAME", help="tongguocr, rapidocr, tesseract, hf")
+    served = (name for name, entry in ENGINES.items() if not entry.remote)
+    parser.add_argument("--engine", metavar="NAME", help=", ".join(served))
     parser.add_argument("--model", metavar="DIR", help="the engine's weights; hf: a folder or a hub's name")
     parser.add_argument("--detector", metavar="NAME", help="what finds lines: tongguocr, rapidocr, none")
     parser.add_argument("--threads", type=int, default=0, metavar="N", help="of each model (one a core)")
