@@ -51,6 +51,10 @@ class Line:
     confidence: float | None = None
     polygon: tuple[Point, ...] | None = None
     chars: tuple[Char, ...] = ()
+    column: int | None = field(default=None, compare=False)
+    """Which column of the page it belongs to, counted from 0 as they are read; `layout.columns` tells."""
+    row: int | None = field(default=None, compare=False)
+    """0, but 1 for the second row of a double-row note. No file holds these two, so they do not compare."""
 
     @property
     def is_vertical(self) -> bool:

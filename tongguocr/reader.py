@@ -19,6 +19,7 @@ from tongguocr.engines.base import Engine, fill_page, make_inputs
 from tongguocr.errors import InputError
 from tongguocr.formats import LINE_ENDINGS, read_page
 from tongguocr.layout import WritingMode
+from tongguocr.layout.columns import number_columns
 from tongguocr.layout.detect import LineDetector, find_lines, open_detector
 from tongguocr.page import Block, Page
 
@@ -89,7 +90,7 @@ class Reader:
 
     def read_lines(self, page: Page) -> Page:
         """The page with the text of the lines that it has; text that they had is neither seen nor kept."""
-        bare = without_text(page)
+        bare = number_columns(without_text(page))
         # 3.1.1 and 3.1.2, blocks: of all ways to cut the lines into runs, the one with the least penalty.
         return self.read_blocks(bare, cut_blocks(bare))
 

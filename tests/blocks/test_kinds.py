@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -136,3 +138,14 @@ def test_columns_are_counted_across_notes(kind: str) -> None:
     assert features.column.tolist() == [0, 0, 0, 0, 1, 1, 1, 2, 2, 3, 3, 4, 5]
     assert features.gap[[1, 2, 3]].tolist() == [0, 0, 0] and features.overlap[[1, 2, 3]].tolist() == [1, 1, 1]
     assert features.gap[4] == pytest.approx(20 / 400)
+
+
+def test_an_unread_heading_does_not_turn_a_page_of_read_columns() -> None:
+    """Lines with text and lines without are weighed alike: by how they stand, never by characters."""
+    heading = Line("heading", (0, 0, 500, 40), direction="right-to-left")
+    read = tuple(Line(f"l{k}", (460 - 45 * k, 60, 500 - 45 * k, 160), "天地玄黃", "main") for k in range(10))
+    unread = tuple(replace(line, text="") for line in read)
+    mixed = (heading, *read[:5], *unread[5:])
+    features = [measure_features(Page("", 500, 200, lines)) for lines in ((heading, *read), mixed)]
+    assert all(f.page_width == 500 for f in features)
+    assert all(f.column.tolist() == list(range(11)) for f in features)

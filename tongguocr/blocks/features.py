@@ -14,18 +14,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tongguocr.geometry import Box, clip, height, width
+from tongguocr.geometry import Box, clip
+from tongguocr.layout.columns import number_columns
+from tongguocr.layout.frame import guess_writing_mode, turn_upright
 from tongguocr.page import Line, Page
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-SAME_COLUMN_OVERLAP = 0.5
-"""A line continues a column if it shares this part of the narrower one's width (a note row shares all) ..."""
-SAME_COLUMN_GAP = 4.0
-"""... and starts within this many characters below it: a wider gap parts registers."""
-NOTE_ROW_THICKNESS = 0.7
-"""Without a kind that says so, a row this much thinner than the page's main columns is a note row."""
 LOOSEST_PITCH = 1.5
 """Of its thickness: characters of a note row are about this much higher than wide; beyond lies blank."""
 
@@ -63,15 +59,14 @@ class Features:
 def measure_features(page: Page) -> Features:
     """The features of a page that has at least one line."""
     page_width, page_height = _extent(page)
-    turned = _is_horizontal(page.lines)
+    mode = guess_writing_mode(page.lines)
     boxes = np.array([_solid(clip(line.box, page_width, page_height)) for line in page.lines], np.float64)
     thickness, length = _thickness(page.lines, boxes)
-    if turned:
-        boxes = boxes[:, [1, 0, 3, 2]]
+    boxes = turn_upright(boxes, mode)
+    if mode == "horizontal":
         page_width, page_height = page_height, page_width
     size = _character_size(page.lines, thickness, length)
-    is_note = _note_rows(page.lines, thickness)
-    column = _columns(boxes, thickness, is_note)
+    column = _columns(page)
     column_boxes = _column_boxes(boxes, column)
     gap, overlap = _neighbours(column_boxes, column, page_width)
     return Features(
@@ -99,13 +94,6 @@ def _solid(box: Box) -> Box:
     return (box[0], box[1], max(box[2], box[0] + 1.0), max(box[3], box[1] + 1.0))
 
 
-def _is_horizontal(lines: tuple[Line, ...]) -> bool:
-    """Whether the page is written in rows: by characters, so that one long title does not outvote a page."""
-    weights = [len(line.text) or max(width(line.box), height(line.box), 1.0) for line in lines]
-    flat = sum(w for line, w in zip(lines, weights, strict=True) if not line.is_vertical)
-    return flat > sum(weights) / 2
-
-
 def _thickness(lines: tuple[Line, ...], boxes: Floats) -> tuple[Floats, Floats]:
     """Each line's extent across and along its own direction."""
     w, h = boxes[:, 2] - boxes[:, 0], boxes[:, 3] - boxes[:, 1]
@@ -120,39 +108,10 @@ def _character_size(lines: tuple[Line, ...], thickness: Floats, length: Floats) 
     return np.maximum(np.where(count > 0, pitch, thickness), 1.0)
 
 
-def _note_rows(lines: tuple[Line, ...], thickness: Floats) -> list[bool]:
-    """Which lines may be one row of a double-row note: those that say so, else the thin ones."""
-    if any(line.kind == "note" for line in lines):
-        return [line.kind == "note" for line in lines]
-    thick = float(np.percentile(thickness, 90))
-    return [bool(t < NOTE_ROW_THICKNESS * thick) for t in thickness]
-
-
-def _columns(boxes: Floats, thickness: Floats, is_note: list[bool]) -> Ints:
-    """Number the columns: a line stays in the column above it, and a note's second row beside its first."""
-    column = np.zeros(len(boxes), np.int64)
-    x0, y0, x1, y1 = (float(v) for v in boxes[0])
-    open_row = is_note[0]
-    for k in range(1, len(boxes)):
-        bx0, by0, bx1, by1 = (float(v) for v in boxes[k])
-        shared = min(x1, bx1) - max(x0, bx0)
-        below = boxes[k - 1][1] < by0 and by0 - y1 <= SAME_COLUMN_GAP * thickness[k]
-        stacked = below and shared >= SAME_COLUMN_OVERLAP * min(x1 - x0, bx1 - bx0)
-        paired = open_row and is_note[k] and _is_second_row(boxes[k - 1], boxes[k])
-        column[k] = column[k - 1] + (0 if stacked or paired else 1)
-        if stacked or paired:
-            x0, y0, x1, y1 = min(x0, bx0), min(y0, by0), max(x1, bx1), max(y1, by1)
-        else:
-            x0, y0, x1, y1 = bx0, by0, bx1, by1
-        open_row = is_note[k] and not paired
-    return column
-
-
-def _is_second_row(first: Floats, second: Floats) -> bool:
-    """Whether two note rows stand side by side: same top, no more than half a row apart, no real overlap."""
-    w = min(first[2] - first[0], second[2] - second[0])
-    gap = max(second[0] - first[2], first[0] - second[2])
-    return bool(abs(first[1] - second[1]) <= w and -0.5 * w <= gap <= 0.5 * w)
+def _columns(page: Page) -> Ints:
+    """Columns as they follow each other: one that goes on after a margin or a fold counts again."""
+    column = np.array([line.column for line in number_columns(page).lines])
+    return np.cumsum(np.diff(column, prepend=column[0]) != 0)
 
 
 def _column_boxes(boxes: Floats, column: Ints) -> Floats:

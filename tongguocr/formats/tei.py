@@ -18,11 +18,11 @@ from xml.etree.ElementTree import indent
 
 from tongguocr.errors import InputError
 from tongguocr.files import write_bytes
-from tongguocr.formats.columns import column_starts
 from tongguocr.formats.numbers import to_decimal
 from tongguocr.formats.xml import Element, add, check_xml_text, new_root, to_bytes, unique_name
 from tongguocr.formats.xml_lines import ids_for_xml
 from tongguocr.geometry import centre
+from tongguocr.layout.columns import column_starts, number_columns
 from tongguocr.page import Direction, Kind, Line, Page
 from tongguocr.version import __version__
 
@@ -106,7 +106,8 @@ def _write_surface(facsimile: Element, page: Page, name: str, lines: Sequence[st
 
 def _write_text(block: Element, page: Page, names: Sequence[str], path: Path) -> None:
     """The lines in reading order, what belongs together in one element."""
-    body, columns = _body(page), {line: n for n, line in enumerate(column_starts(page.lines), start=1)}
+    starts = column_starts(number_columns(page).lines)
+    body, columns = _body(page), {line: n for n, line in enumerate(starts, start=1)}
     lines = enumerate(page.lines)
     for (kind, place), run in groupby(lines, lambda pair: (pair[1].kind, _place(pair[1], body))):
         parent: Element | None = None

@@ -17,6 +17,7 @@ import numpy as np
 
 from tongguocr.errors import InputError
 from tongguocr.geometry import clip
+from tongguocr.layout.columns import number_columns
 from tongguocr.layout.frame import WritingMode
 from tongguocr.layout.link import Doubt, Linking, drop_strays, link_characters, make_lines
 from tongguocr.layout.notes import mend_kinds
@@ -203,7 +204,7 @@ def find_lines(page: Page, detector: LineDetector, direction: WritingMode | None
     found = replace(page, lines=mend_kinds(lines) if detector.tells_kinds else lines)
     ordered = order_lines(found, direction, keep_kinds=detector.tells_kinds)
     numbered = tuple(replace(line, id=f"l{k}") for k, line in enumerate(ordered.lines, start=1))
-    return replace(ordered, lines=numbered)
+    return number_columns(replace(ordered, lines=numbered), direction)
 
 
 def open_detector(name: str = "tongguocr", weights: Path | None = None, threads: int = 0) -> LineDetector:

@@ -43,7 +43,7 @@ def guess_writing_mode(lines: tuple[Line, ...]) -> WritingMode:
 
 def upright(lines: tuple[Line, ...], writing: WritingMode) -> Floats:
     """n x 4: the lines' boxes in the common frame, set straight, none without area."""
-    boxes = _turned(np.array([line.box for line in lines], np.float64), writing)
+    boxes = turn_upright(np.array([line.box for line in lines], np.float64), writing)
     size = typical(boxes)
     angle = _polygon_angle(lines, writing)
     if angle is None:
@@ -81,7 +81,8 @@ def straightened(boxes: Floats, angle: float) -> Floats:
     return np.stack([x - w / 2, y - h / 2, x + w / 2, y + h / 2], axis=1)
 
 
-def _turned(boxes: Floats, writing: WritingMode) -> Floats:
+def turn_upright(boxes: Floats, writing: WritingMode) -> Floats:
+    """Boxes of the page in the frame where columns stand and follow each other from right to left."""
     x0, y0, x1, y1 = boxes.T
     if writing == "vertical-lr":
         return np.stack([-x1, y0, -x0, y1], axis=1)
@@ -119,7 +120,7 @@ def _polygon_angle(lines: tuple[Line, ...], writing: WritingMode) -> float | Non
 
 def _straight_polygon(line: Line, writing: WritingMode, angle: float) -> Floats:
     if line.polygon is None or len(line.polygon) < 4:
-        return straightened(_turned(np.array([line.box], np.float64), writing), angle).reshape(4)
+        return straightened(turn_upright(np.array([line.box], np.float64), writing), angle).reshape(4)
     x, y = _polygon(line, writing).T
     c, s = np.cos(angle), np.sin(angle)
     x, y = c * x + s * y, c * y - s * x

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from page_strategies import any_text, example_page, pages, whole
 
 from tongguocr.formats.pdf.columns import Stretch, find_stretches
 from tongguocr.geometry import Box
+from tongguocr.layout.columns import number_columns
 from tongguocr.page import Kind, Line, Page
 
 SCALE = 72 / 300
@@ -14,6 +17,11 @@ SCALE = 72 / 300
 
 def stretches_of(*places: tuple[Box, Kind]) -> list[Stretch]:
     lines = [Line(f"l{n}", box, "天", kind) for n, (box, kind) in enumerate(places)]
+    return find_on(Page("", 0, 0, tuple(lines)))
+
+
+def find_on(page: Page) -> list[Stretch]:
+    lines = number_columns(page).lines
     return find_stretches(lines, [line.box for line in lines], SCALE)
 
 
@@ -72,14 +80,14 @@ def test_columns_that_do_not_stand_side_by_side_are_put_behind_one_text() -> Non
 
 
 def test_the_golden_page() -> None:
-    lines = [line for line in example_page().lines if line.text]
-    found = find_stretches(lines, [line.box for line in lines], SCALE)
+    page = example_page()
+    found = find_on(replace(page, lines=tuple(line for line in page.lines if line.text)))
     assert shape(found) == [((0,), False), ((1, 2), True), ((3,), False), ((4,), True)]
 
 
 @given(pages(any_text, whole))
 def test_every_line_comes_once_and_in_order(page: Page) -> None:
-    found = find_stretches(page.lines, [line.box for line in page.lines], SCALE)
+    found = find_on(page)
     assert [n for stretch in found for n in stretch.lines] == list(range(len(page.lines)))
     for stretch in found:
         x0, y0, x1, y1 = stretch.place

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from statistics import median
 
-from tongguocr.formats.columns import Unit, find_units
 from tongguocr.geometry import Box, centre, union, width
 from tongguocr.page import Line
 
@@ -29,6 +28,19 @@ _REACH = 1.45
 """Column breadths from one column to the next within what poppler takes for one block."""
 _POINTS_APART = 20
 """Between two blocks, at least: poppler looks for a block's beginning within 16 points."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A line, or the two rows of a note."""
+
+    lines: tuple[int, ...]
+    box: Box
+    upright: bool
+
+    @property
+    def middle(self) -> float:
+        return centre(self.box)[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +77,21 @@ def find_stretches(lines: Sequence[Line], boxes: Sequence[Box], scale: float) ->
         return [stretch for column in columns for stretch in _stretches(column, breadth)]
     x0, y0, _, y1 = union(boxes)
     return [Stretch(tuple(range(len(lines))), True, (x0, y0, x0 + breadth, y1))]
+
+
+def find_units(lines: Sequence[Line], boxes: Sequence[Box]) -> Iterator[Unit]:
+    """All of these numbered lines, in their order; `boxes` are where they stand."""
+    n = 0
+    while n < len(lines):
+        count = 2 if _are_rows(lines[n : n + 2]) else 1
+        upright = lines[n].direction == "top-to-bottom" and lines[n].kind in ("main", "note")
+        yield Unit(tuple(range(n, n + count)), union(boxes[n : n + count]), upright)
+        n += count
+
+
+def _are_rows(lines: Sequence[Line]) -> bool:
+    """Whether these are the first and the second row of one note."""
+    return [(line.column, line.row) for line in lines] == [(lines[0].column, 0), (lines[0].column, 1)]
 
 
 def _breadth(units: Sequence[Unit]) -> float:

@@ -21,6 +21,7 @@ from itertools import pairwise
 from tongguocr.formats.pdf.columns import Stretch, find_stretches
 from tongguocr.formats.txt import characters
 from tongguocr.geometry import Box, Point, clip, make_box
+from tongguocr.layout.columns import number_columns
 from tongguocr.page import Direction, Line, Page
 
 _OVERLAP = 0.095
@@ -126,7 +127,7 @@ class _Writer:
 
 def text_layer(page: Page, scale: float) -> TextLayer:
     """The page's text, `scale` points a pixel."""
-    cells = [(line, line_cells(line, page)) for line in page.lines]
+    cells = [(line, line_cells(line, page)) for line in number_columns(page).lines]
     shown = [(line, line_run(line.direction, found)) for line, found in cells if found]
     runs = [run for _, run in shown]
     writer, rows, forms = _Writer(scale, page.height), list[str](), list[str]()
