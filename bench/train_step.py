@@ -72,7 +72,7 @@ def parts(
 
     def decode() -> None:
         with half():
-            states, pointed, _ = model.decode(said.tokens, told, model.look(features))
+            states, pointed, _ = model.decode(said.tokens, told, model.keys_values(features))
         (states.float().mean() + pointed.mean()).backward()
 
     def score() -> None:

@@ -60,7 +60,7 @@ if what == "pages":
 else:
     data = load_data(root / "data")
     recipe = Recipe((Canvas(160, 96, 4), Canvas(96, 96, 4)), (18.0, 24.0), (14.0, 18.0), longest=60)
-    run = Run(Limits(steps=12), warm_up=5.0, judge_every=0.0, workers=1, compile=False)
+    run = Run(Limits(steps=12), warm_up=5.0, validate_every=0.0, workers=1, compile=False)
     task.train_blocks(data, BlockStage(run, recipe, ModelSize(0, **small)), root / "out", None, cpu)
 torch.save(trained[0].state_dict(), root / f"{number}.pt")
 """
@@ -121,13 +121,13 @@ def test_a_process_alone_needs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         distributed.join_group(torch.device("cpu"))
 
 
-def test_calling_the_network_is_looking_and_writing() -> None:
+def test_calling_the_network_is_encoding_and_decoding() -> None:
     torch.manual_seed(0)
     model = Recogniser(ModelSize(300, width=32, heads=2, encoder_layers=1, decoder_layers=2, stem=(8, 16)))
     images, tokens, places = torch.rand(2, 1, 64, 48), torch.randint(0, 300, (2, 5)), torch.rand(2, 5, 2)
     with torch.no_grad():
         seen, states, pointed = model(images, tokens, places)
-        expected = model.look(model.encode(images))
+        expected = model.keys_values(model.encode(images))
         wanted = model.decode(tokens, places, expected)
     assert torch.equal(seen.dense, expected.dense)
     assert torch.equal(states, wanted[0]) and torch.equal(pointed, wanted[1])

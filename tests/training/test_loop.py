@@ -22,7 +22,7 @@ from tongguocr.training.optimisers import freeze, make_optimisers, take_step
 from tongguocr.training.plot import read_log, read_logs
 from tongguocr.training.recogniser.block_feed import load_data
 from tongguocr.training.recogniser.blocks import IGNORED
-from tongguocr.training.recogniser.losses import at_places, corrupt, pointer_loss, tell_places
+from tongguocr.training.recogniser.losses import at_places, corrupt, input_places, pointer_loss
 from tongguocr.training.recogniser.model import ModelSize, Recogniser
 from tongguocr.training.recogniser.recipe import Canvas, Recipe
 from tongguocr.training.recogniser.restore import load_model
@@ -35,7 +35,7 @@ STAGE = """
 [run]
 steps = 40
 warm_up = 5
-judge_every = 60.0
+validate_every = 60.0
 workers = 1
 compile = false
 [recipe]
@@ -121,8 +121,8 @@ def test_a_run_leaves_weights_that_load_and_can_be_resumed(folder: Path) -> None
 def test_kept_parts_stay_as_they_are_and_the_others_learn() -> None:
     torch.manual_seed(0)
     model = Recogniser(ModelSize(300, width=32, heads=2, encoder_layers=1, decoder_layers=1, stem=(8, 16)))
-    run = Run(Limits(steps=1), kept=("stem", "encoder"))
-    freeze(model, run.kept)
+    run = Run(Limits(steps=1), frozen=("stem", "encoder"))
+    freeze(model, run.frozen)
     before = {name: value.clone() for name, value in model.state_dict().items()}
     seen, states, _ = model(torch.rand(2, 1, 64, 48), torch.randint(0, 300, (2, 5)), torch.rand(2, 5, 2))
     loss = model.score(states).square().mean() + seen.dense.square().mean()
@@ -153,7 +153,7 @@ def test_places_are_told_with_the_token_after(folder: Path) -> None:
     boxes = work.batch.boxes
     points = torch.stack([boxes[:, 0] + boxes[:, 2], boxes[:, 1] + boxes[:, 3]], -1) / 32
     still = Run(Limits(steps=1), corrupted=0.0, jitter=0.0)
-    told = tell_places(points, work.places.long(), (10, 6), still)
+    told = input_places(points, work.places.long(), (10, 6), still)
     assert (told[:, 0] < 0).all(), "nothing was read before the first token"
     for row, tokens in enumerate(work.tokens.tolist()):
         for at, token in enumerate(tokens):
@@ -210,7 +210,7 @@ def test_reading_step_by_step_equals_reading_at_once() -> None:
     torch.manual_seed(0)
     model = Recogniser(ModelSize(300, width=32, heads=2, encoder_layers=1, decoder_layers=2, stem=(8, 16)))
     with torch.no_grad():
-        seen = model.look(model.encode(torch.rand(2, 1, 64, 48)))
+        seen = model.keys_values(model.encode(torch.rand(2, 1, 64, 48)))
         tokens, places = torch.randint(0, 300, (2, 9)), torch.rand(2, 9, 2) * 3
         whole, pointed, _ = model.decode(tokens, places, seen)
         past, steps, pointers = None, [], []

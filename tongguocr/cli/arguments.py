@@ -56,4 +56,4 @@ def read_stage_pages(written: list[str], stage: PageStage | GlmPageStage, say: S
     from tongguocr.training.recogniser.labelled import parse_source, read_pages
 
     sources = [parse_source(one) for one in written]
-    return read_pages(sources, stage.pages.kinds, stage.pages.judged, stage.mapping, say)
+    return read_pages(sources, stage.pages.kinds, stage.pages.validated_on, stage.mapping, say)

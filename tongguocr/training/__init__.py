@@ -1,18 +1,14 @@
-"""Training (needs the extra `train`): the small recogniser, its data and its stages.
+"""Training (needs the extra `train`): all that makes models, and nothing that reads a page needs.
 
-model      a vision encoder and a causal text decoder over the expanded vocabulary
-losses     what a batch says of it
-run        what a run is given, and its optimisers; stage: files of these settings
-blocks     compositions cut into training blocks, packed for the GPU renderer; feed: by worker processes
-loop       a run on them (stage 0)
-labelled   data sets of labelled pages, and which of them choose the checkpoint
-pages      ... as samples, whole or in blocks; page_feed: in batches, epoch by epoch
-epochs     a run on them (stages 1 to 3, fine-tuning)
-judge      validation
-journal    log and checkpoints; plot: the log as a picture
-team       one process or several
-export     the network as files for reading; quantise, stored: in 8 bits, and where each parameter lies
-restore    ... and back
-gather     the data of stage 0 in one folder
-detector   the text detector, a package of its own
+loop         the one loop: a task (network, loss, validation, saving), batches, limits, checkpoints
+run          what a run is given: its limits and rates; optimisers: one step of it
+checkpoint   log.jsonl and resume.pt; plot: logs as a picture
+distributed  one process or several
+workers      processes that make batches
+stage        stage files (stages/*.toml) of every network; settings: their tables
+datasets     labelled pages of published data sets
+synth        synthetic pages
+recogniser   the small recogniser: stages 0 to 3, fine-tuning, export
+detector     the text detector
+glm          the paper's own model at full size
 """

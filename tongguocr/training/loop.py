@@ -129,7 +129,7 @@ class _Loop:
         for batch in batches:
             if batch.window != progress.window:
                 progress.window = batch.window
-                if progress.minutes - saved > self.run.judge_every:
+                if progress.minutes - saved > self.run.validate_every:
                     self.checkpoints.save()
                     saved = progress.minutes
             self._step(batch)
@@ -137,7 +137,7 @@ class _Loop:
                 self._log_steps()
             if self._is_over():
                 return
-            if self.feed.endless and progress.minutes - self.last_validation > self.run.judge_every:
+            if self.feed.endless and progress.minutes - self.last_validation > self.run.validate_every:
                 self._validate()
         progress.epoch, progress.window = progress.epoch + 1, 0
 

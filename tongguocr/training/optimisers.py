@@ -44,7 +44,7 @@ def freeze(model: nn.Module, parts: Sequence[str]) -> None:
     named = dict(model.named_children())
     for part in parts:
         if part not in named:
-            raise InputError(f"kept: the network has no part {part}, only {', '.join(named)}.")
+            raise InputError(f"frozen: the network has no part {part}, only {', '.join(named)}.")
         named[part].requires_grad_(False)
 
 

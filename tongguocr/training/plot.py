@@ -1,4 +1,4 @@
-"""Logs of training runs as a picture: losses and accuracy over the minutes, AR where it was judged.
+"""Logs of training runs as a picture: losses and accuracy over the minutes, AR where it was validated.
 
 Runs that went on from each other, such as the stages, are drawn one after the other, a line between them.
 """

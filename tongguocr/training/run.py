@@ -78,9 +78,9 @@ class Run:
     """Weight of the dense loss in the first and in the second half of a run."""
     pointer: float = 0.5
     """Weight of the pointer's loss."""
-    judge_every: float = 5.0
+    validate_every: float = 5.0
     """Minutes between validations of data without epochs, and between resume files within an epoch."""
-    kept: tuple[str, ...] = ()
+    frozen: tuple[str, ...] = ()
     """Parts of the network that are not trained: with stem and encoder frozen, a step is cheaper."""
     workers: int = 14
     """Processes that make batches."""

@@ -16,6 +16,13 @@ from tongguocr.errors import InputError
 from tongguocr.files import decode_utf8, read_bytes
 
 Settings = TypeVar("Settings")
+OLD_NAMES = {
+    "judge_every": "validate_every",
+    "judge_pages": "validation_pages",
+    "judged": "validated_on",
+    "kept": "frozen",
+}
+"""Settings as they were once called: files that have them can still be read."""
 Tables: TypeAlias = dict[str, dict[str, Any]]
 
 
@@ -28,11 +35,12 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def read_tables(path: Path) -> Tables:
-    """A stage file, which is nothing but tables."""
+    """A stage file, which is nothing but tables; settings have their new names."""
     tables = read_toml(path)
     for name, table in tables.items():
         if not isinstance(table, dict):
             raise InputError(f"{path}: {name} stands outside of any table.")
+        tables[name] = {OLD_NAMES.get(key, key): value for key, value in table.items()}
     return tables
 
 

@@ -33,7 +33,7 @@ from tongguocr.training.detector.paint import (
 from tongguocr.training.detector.pictures import draw_picture, illustrate, make_scenes
 from tongguocr.training.detector.placing import keep_glyphs, label, merge
 from tongguocr.training.detector.stage import DetectorStage
-from tongguocr.training.detector.validation import Judge
+from tongguocr.training.detector.validation import Validator
 from tongguocr.training.detector.windows import WindowRecipe
 from tongguocr.training.stage import find_stage, load_stage
 from tongguocr.training.synth.composition import ComposedLine
@@ -49,7 +49,7 @@ STAGE = """
 steps = 120
 learning_rate = 5e-3
 warm_up = 10
-judge_every = 60.0
+validate_every = 60.0
 workers = 1
 [recipe]
 side = 160
@@ -247,9 +247,9 @@ def test_a_page_ends_at_its_edge_however_it_is_turned() -> None:
 
 def test_validation_is_the_same_every_time(source: Source) -> None:
     painter = Painter.load(source.data.atlas, None, source.pages, SMALL, CPU)
-    judges = [Judge.prepare(source, painter, CPU) for _ in range(2)]
-    assert torch.equal(judges[0].drawn[0].images, judges[1].drawn[0].images)
-    figures = judges[0].score(
+    validators = [Validator.prepare(source, painter, CPU) for _ in range(2)]
+    assert torch.equal(validators[0].synthetic[0].images, validators[1].synthetic[0].images)
+    figures = validators[0].validate(
         Detector(DetectorSize(8, (8, 8, 8, 8), (8, 8, 8, 8), (1, 1, 1, 1), (1, 1, 1), 8))
     )
     assert 0 <= figures["score"] <= 0.5

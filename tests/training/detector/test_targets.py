@@ -1,4 +1,4 @@
-"""The detector's maps: labels against maps made by hand, the losses, and what the judge counts."""
+"""The detector's maps: labels against maps made by hand, the losses, and what validation counts."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_perfect_maps_cost_nothing_and_give_the_labels_back() -> None:
     assert set(tally.figures("").values()) == {1.0}
 
 
-def test_the_judge_counts_what_is_wrong() -> None:
+def test_validation_counts_what_is_wrong() -> None:
     labels = labels_of(LINES)
     chars = characters([[*LINES[0]], [*LINES[1][:4]], [(20.0, 20.0, 40.0, 40.0)]])
     tally = Tally()

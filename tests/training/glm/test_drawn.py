@@ -22,7 +22,7 @@ from tongguocr.training.glm.estimate import count_parameters
 from tongguocr.training.glm.from_scratch import new_model
 from tongguocr.training.glm.network import GlmTrainingNetwork
 from tongguocr.training.glm.stage import GlmBlockStage
-from tongguocr.training.glm.task import GlmBlockTask, back_loss, codec_table
+from tongguocr.training.glm.task import GlmBlockTask, back_loss, model_tokens
 from tongguocr.training.glm.trainer import DENSE, MODEL, GlmTrainer
 from tongguocr.training.recogniser.block_feed import Data, load_data
 from tongguocr.training.recogniser.train_data import gather_data
@@ -38,7 +38,7 @@ learning_rate = 1e-3
 matrix_rate = 3e-3
 warm_up = 5
 gentle = 0.0
-judge_every = 60.0
+validate_every = 60.0
 workers = 1
 compile = false
 [recipe]
@@ -95,7 +95,7 @@ def from_scratch(data: Data, stage: GlmBlockStage) -> PretrainedModel:
 def test_every_token_of_the_codec_is_one_of_the_model(root: Path, data: Data) -> None:
     stage = load_block_stage(root / "stage.toml")
     pretrained = from_scratch(data, stage)
-    table = codec_table(data.codec, pretrained.prompt)
+    table = model_tokens(data.codec, pretrained.prompt)
     assert len(table) == len(data.codec) and len(set(table[2:].tolist())) == len(table) - 2
     for token in range(3, len(data.codec)):
         (line, *more) = pretrained.prompt.decode([int(table[token])])
@@ -105,7 +105,7 @@ def test_every_token_of_the_codec_is_one_of_the_model(root: Path, data: Data) ->
         else:
             assert bool(more) is (line.transition == name or name == "<0x0A>") and name in FIXED
     with pytest.raises(InputError, match="no single token for 龜"):
-        codec_table(Codec((*data.codec.characters, "龜")), pretrained.prompt)
+        model_tokens(Codec((*data.codec.characters, "龜")), pretrained.prompt)
 
 
 def test_two_stages_one_after_another(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -154,7 +154,7 @@ def test_stages_that_do_not_fit(root: Path) -> None:
 def test_spots_are_the_image_tokens_around_a_character(root: Path, data: Data) -> None:
     stage = load_block_stage(root / "stage.toml")
     pretrained = from_scratch(data, stage)
-    table = codec_table(data.codec, pretrained.prompt)
+    table = model_tokens(data.codec, pretrained.prompt)
     network = GlmTrainingNetwork(pretrained.model, dense=True)
     trainer = GlmTrainer(network, network, pretrained, stage.run, ProcessGroup(torch.device("cpu")))
     task = GlmBlockTask(trainer, data.codec, table, None)

@@ -186,7 +186,7 @@ def test_the_shipped_stages_are_the_paper_s() -> None:
             (0.9, 0.999),
             1.0,
         )
-        assert (run.warm_up, run.matrix_rate, run.least, pages.judged) == (0.1, 0.0, 0.0, ("m5hisdoc",))
+        assert (run.warm_up, run.matrix_rate, run.least, pages.validated_on) == (0.1, 0.0, 0.0, ("m5hisdoc",))
         assert held.settings.transitions and held.settings.saved == "bfloat16" and not pages.augment
         assert run.rate(0, 0.05) == pytest.approx(0.5) and run.rate(9, 0.1) == 1.0 and run.rate(9, 1.0) < 1e-9
 

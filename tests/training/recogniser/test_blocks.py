@@ -1,4 +1,4 @@
-"""Blocks as training draws them: their canvases, what they say, and the exams."""
+"""Blocks as training draws them: their canvases, what they say, and the validation sets."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import torch
 from tiny_fonts import write_sources
 
 from tongguocr.training.recogniser.block_feed import Data, Painter, load_data
-from tongguocr.training.recogniser.blocks import BlockMaker, Work
-from tongguocr.training.recogniser.recipe import NARROW, Canvas, Recipe, spare_ends
+from tongguocr.training.recogniser.blocks import BlockBatch, BlockMaker
+from tongguocr.training.recogniser.recipe import NARROW, Canvas, Recipe, keep_on_canvas
 from tongguocr.training.recogniser.train_data import gather_data
-from tongguocr.training.recogniser.validation import Judge
+from tongguocr.training.recogniser.validation import Validator
 from tongguocr.training.synth.degradation import Degradation
 from tongguocr.training.synth.gpu.lines import LineStore
 from tongguocr.training.synth.gpu.render import GlyphAtlas
@@ -67,7 +67,7 @@ def real_lines(count: int = 12) -> Lines:
     return gather(lines)
 
 
-def said_and_shown(data: Data, work: Work) -> list[tuple[str, str]]:
+def said_and_shown(data: Data, work: BlockBatch) -> list[tuple[str, str]]:
     """For each block of a batch the text of its target, and of its characters."""
     pairs, start = [], 0
     for row, tokens in enumerate(work.tokens.tolist()):
@@ -132,25 +132,25 @@ def test_the_painter_shapes_glyphs_and_leaves_places(folder: Path) -> None:
     assert (plain[0] - shaped[0]).abs().mean() > 0.005
 
 
-def test_exams_stay_the_same_however_hard_training_is(folder: Path) -> None:
+def test_validation_stays_the_same_however_hard_training_is(folder: Path) -> None:
     data = replace(load_data(folder / "data"), held_out_lines=real_lines())
     atlas, cpu = GlyphAtlas.load(data.atlas, "cpu"), torch.device("cpu")
     hard = replace(SMALL, shaping=1.0, patchwork=1.0, tight=1.0, tight_lines=1.0)
-    easy = SMALL.easy
-    one, two = (Judge.prepare(data, recipe, atlas, cpu) for recipe in (hard, easy))
-    for a, b in zip((*one.drawn, *one.real), (*two.drawn, *two.real), strict=True):
+    for_validation = SMALL.for_validation
+    one, two = (Validator.prepare(data, recipe, atlas, cpu) for recipe in (hard, for_validation))
+    for a, b in zip((*one.synthetic, *one.real), (*two.synthetic, *two.real), strict=True):
         assert torch.equal(a.images, b.images) and a.tokens == b.tokens
-    assert len(one.drawn) == len(one.real) == len(SMALL.canvases)
+    assert len(one.synthetic) == len(one.real) == len(SMALL.canvases)
 
 
 def test_tight_text_is_not_turned_off_its_canvas() -> None:
     for canvas in NARROW:
-        degradation = spare_ends(Degradation(skew=-2.5, curl=0.018), canvas)
+        degradation = keep_on_canvas(Degradation(skew=-2.5, curl=0.018), canvas)
         astray = np.tan(np.deg2rad(abs(degradation.skew))) * max(canvas.height, canvas.width) / 2
         assert astray <= 0.07 * min(canvas.height, canvas.width) and degradation.curl * canvas.height <= 2.6
         assert canvas.height % 16 == 0 and canvas.width % 16 == 0, "whole features"
     mild = Degradation(skew=0.1)
-    assert spare_ends(mild, Canvas(64, 48, 1)) == mild
+    assert keep_on_canvas(mild, Canvas(64, 48, 1)) == mild
 
 
 def test_transitions_measure_the_block_and_not_its_canvas(folder: Path) -> None:

@@ -62,7 +62,7 @@ def places_of(tokens: list[int]) -> np.ndarray:
 def torch_scores(image: np.ndarray, tokens: list[int]) -> tuple[np.ndarray, np.ndarray]:
     model = tiny_model()
     with torch.no_grad():
-        seen = model.look(model.encode(torch.from_numpy(image)))
+        seen = model.keys_values(model.encode(torch.from_numpy(image)))
         places = torch.from_numpy(places_of(tokens))[None]
         states, pointed, _ = model.decode(torch.tensor([tokens]), places, seen)
         return model.score(states)[0].numpy(), pointed[0].softmax(-1).numpy()
@@ -70,9 +70,9 @@ def torch_scores(image: np.ndarray, tokens: list[int]) -> tuple[np.ndarray, np.n
 
 @pytest.mark.parametrize("shape", [(32, 32), (96, 48), (48, 160), (256, 208)])
 def test_fp32_scores_are_the_networks_own(shape: tuple[int, int]) -> None:
-    dice = np.random.default_rng(shape[0])
-    image = dice.random((1, 1, *shape), dtype=np.float32)
-    tokens = [CODEC.bos, *dice.integers(3, SIZE.tokens, 25).tolist()]
+    rng = np.random.default_rng(shape[0])
+    image = rng.random((1, 1, *shape), dtype=np.float32)
+    tokens = [CODEC.bos, *rng.integers(3, SIZE.tokens, 25).tolist()]
     seen = look(session(tiny_graphs()[ENCODER]), image)
     ours, our_places = write(session(tiny_graphs()[DECODER]), seen, tokens)
     theirs, their_places = torch_scores(image, tokens)

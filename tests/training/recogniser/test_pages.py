@@ -174,8 +174,8 @@ def test_odd_boxes_do_no_harm(
             for k, (*sides, direction) in enumerate(lines)
         )
         labelled = on_disk(Page("odd.png", 200, 160, odd, noise), Path(name))
-        dice = np.random.default_rng(1) if shaken else None
-        samples, left_out = make_samples(labelled, PageRecipe(granularity), CODEC, dice)
+        rng = np.random.default_rng(1) if shaken else None
+        samples, left_out = make_samples(labelled, PageRecipe(granularity), CODEC, rng)
     assert samples or left_out
     for one in samples:
         assert max(one.picture.shape) <= 1024 and np.isfinite(one.points).all()

@@ -20,8 +20,8 @@ from tongguocr.errors import InputError
 from tongguocr.tokens.codec import Codec
 from tongguocr.training.recogniser.export import export
 from tongguocr.training.recogniser.model import Recogniser
-from tongguocr.training.recogniser.quantise import NOTE, quantise_rows, read_note, restore_rows
-from tongguocr.training.recogniser.restore import begin_from, open_model, restore, save_model
+from tongguocr.training.recogniser.quantise import MAP_KEY, quantise_rows, read_parameter_map, restore_rows
+from tongguocr.training.recogniser.restore import load_start, open_model, restore, save_model
 from tongguocr.weights import MANIFEST, sha256
 
 
@@ -67,7 +67,7 @@ def test_quantising_twice_changes_nothing(seed: int, width: int, exponent: float
 
 
 def test_every_parameter_is_noted_once_it_is_exported() -> None:
-    known = {name for graph in tiny_graphs().values() for name in read_note(graph)}
+    known = {name for graph in tiny_graphs().values() for name in read_parameter_map(graph)}
     assert known == set(tiny_model().state_dict())
 
 
@@ -88,12 +88,12 @@ def test_weights_of_a_run_open_with_the_codec_beside_them(tmp_path: Path) -> Non
 def test_beginning_from_others_takes_the_same_network_and_tokens(tmp_path: Path) -> None:
     folder = write_tiny(tmp_path, quantised=False)
     model = Recogniser(SIZE)
-    begin_from(model, folder, CODEC)
+    load_start(model, folder, CODEC)
     assert same(model, tiny_model())
     with pytest.raises(InputError, match="its tokens are not those"):
-        begin_from(model, folder, Codec(CODEC.characters[::-1]))
+        load_start(model, folder, Codec(CODEC.characters[::-1]))
     with pytest.raises(InputError, match="not those of the network that is trained"):
-        begin_from(Recogniser(replace(SIZE, width=32)), folder, CODEC)
+        load_start(Recogniser(replace(SIZE, width=32)), folder, CODEC)
 
 
 def rewrite(folder: Path, name: str, graph: onnx.ModelProto) -> None:
@@ -110,7 +110,7 @@ def test_weights_without_notes_are_refused(tmp_path: Path, note: str | None) -> 
     graph = onnx.load(folder / ENCODER)
     del graph.metadata_props[:]
     if note is not None:
-        graph.metadata_props.add(key=NOTE, value=note)
+        graph.metadata_props.add(key=MAP_KEY, value=note)
     rewrite(folder, ENCODER, graph)
     with pytest.raises(InputError, match="export them again"):
         restore(folder)

@@ -35,11 +35,11 @@ def test_official_splits_are_kept_and_choose(tmp_path: Path) -> None:
         (tmp_path / f"split_{split}.txt").write_text(names)
     write_pages(tmp_path / "mine", 3)
     sources = [("m5hisdoc", tmp_path), ("folder", tmp_path / "mine")]
-    pages = read_pages(sources, judged=("m5hisdoc",))
+    pages = read_pages(sources, validated_on=("m5hisdoc",))
     assert [labelled.image.stem for labelled in pages.train] == ["a", "b", "p1", "p2"]
     assert [labelled.image.stem for labelled in pages.validation] == ["c"]
     assert [p.image.stem for p in read_pages(sources).validation] == ["c", "p0"]
-    assert [p.image.stem for p in read_pages(sources[1:], judged=("m5hisdoc",)).validation] == ["p0"]
+    assert [p.image.stem for p in read_pages(sources[1:], validated_on=("m5hisdoc",)).validation] == ["p0"]
     said: list[str] = []
     read_pages(sources[:1], kinds=("mthv2", "m5hisdoc"), say=said.append)
     assert said == ["This stage also trains on mthv2, which is not given."]
@@ -126,6 +126,16 @@ def test_page_stages_with_mistakes(tmp_path: Path, text: str, said: str) -> None
     (tmp_path / "stage.toml").write_text(text)
     with pytest.raises(InputError, match=rf"stage\.toml: .*{said}"):
         load_stage(tmp_path / "stage.toml")
+
+
+def test_settings_may_have_their_old_names(tmp_path: Path) -> None:
+    (tmp_path / "stage.toml").write_text(
+        '[run]\nepochs = 1\njudge_every = 3\nkept = ["stem"]\n[pages]\njudge_pages = 7\njudged = ["mthv2"]'
+    )
+    stage = load_stage(tmp_path / "stage.toml")
+    assert isinstance(stage, PageStage)
+    assert (stage.run.validate_every, stage.run.frozen) == (3, ("stem",))
+    assert (stage.pages.validation_pages, stage.pages.validated_on) == (7, ("mthv2",))
 
 
 def test_stages_have_names_or_are_files(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ placing     pages put together on one window, and the labels of their characters
 windows     windows of composed pages, real lines and real pages, packed by worker processes
 paint       ... as images and labels, on the device
 targets     labels as maps, and the losses
-judge       validation on faces, texts and pages that training never sees
-feed, loop  worker processes, and the run itself
-stage       the stage file
+validation  on faces, texts and pages that training never sees
+feed        batches by worker processes; task: a run
+stage       the tables of its stage files
 export      the network as an ONNX file
 """

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tongguocr.errors import InputError
 from tongguocr.training.detector.model import DEEPEST, DetectorSize
-from tongguocr.training.detector.targets import Weights
+from tongguocr.training.detector.targets import LossWeights
 from tongguocr.training.detector.windows import WindowRecipe
 from tongguocr.training.run import Run, read_run
 from tongguocr.training.settings import Tables, check_tables, fill
@@ -21,10 +21,10 @@ DEFAULTS = {
     "least": 0.01,
     "betas": [0.9, 0.99],
     "clip": 5.0,
-    "judge_every": 4.0,
+    "validate_every": 4.0,
 }
 """Where the detector's [run] is not that of the recognisers."""
-UNUSED = ("gentle", "corrupted", "jitter", "smoothing", "dense", "pointer", "kept", "compile")
+UNUSED = ("gentle", "corrupted", "jitter", "smoothing", "dense", "pointer", "frozen", "compile")
 """Settings of [run] that only recognisers have."""
 
 
@@ -34,7 +34,7 @@ class DetectorStage:
 
     run: Run
     recipe: WindowRecipe
-    weights: Weights
+    weights: LossWeights
     size: DetectorSize
 
 
@@ -51,5 +51,5 @@ def read_detector_stage(tables: Tables, path: Path) -> DetectorStage:
     run = read_run({**DEFAULTS, **table}, path)
     if run.limits.epochs:
         raise InputError(f"{path}: windows have no epochs: [run] needs minutes or steps.")
-    weights = fill(Weights, tables.get("weights", {}), "weights", path)
+    weights = fill(LossWeights, tables.get("weights", {}), "weights", path)
     return DetectorStage(run, recipe, weights, fill(DetectorSize, tables["detector"], "detector", path))

@@ -29,7 +29,7 @@ BLOT = int(DOUBTFUL[1] / STRIDE / 2) + 2
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
+class LossWeights:
     """How much each loss counts."""
 
     heat: float = 1.0
@@ -81,7 +81,7 @@ def _cells_around(
     return x, y, flat, inside
 
 
-def losses(maps: Tensor, labels: Labels, weights: Weights = Weights()) -> dict[str, Tensor]:
+def losses(maps: Tensor, labels: Labels, weights: LossWeights = LossWeights()) -> dict[str, Tensor]:
     """The losses of a batch of maps by name; `loss` is their weighted sum."""
     maps = maps.float()
     blocks, _, rows, columns = maps.shape

@@ -18,8 +18,8 @@ from tongguocr.training.detector.feed import Source, WindowFeed
 from tongguocr.training.detector.model import FILE, Detector, load_detector, save_detector
 from tongguocr.training.detector.paint import Painter
 from tongguocr.training.detector.stage import DetectorStage
-from tongguocr.training.detector.targets import Weights, losses
-from tongguocr.training.detector.validation import Judge
+from tongguocr.training.detector.targets import LossWeights, losses
+from tongguocr.training.detector.validation import Validator
 from tongguocr.training.distributed import join_group, process_rank
 from tongguocr.training.loop import EndlessFeed, train
 from tongguocr.training.optimisers import make_optimisers
@@ -32,8 +32,8 @@ class DetectorTask:
     model: Detector
     forward: Callable[[Tensor], Tensor]
     """What to call in the model's place, so that gradients are those of all processes."""
-    weights: Weights
-    validation: Judge | None
+    weights: LossWeights
+    validator: Validator | None
     metric: str = "score"
 
     def loss(self, content: Any, passed: float) -> tuple[Tensor, Mapping[str, Tensor]]:
@@ -44,7 +44,7 @@ class DetectorTask:
         return found["loss"], found
 
     def validate(self) -> dict[str, float]:
-        return self.validation.score(self.model) if self.validation is not None else {}
+        return self.validator.validate(self.model) if self.validator is not None else {}
 
     def save(self, folder: Path) -> None:
         save_detector(self.model, folder / FILE)
@@ -66,8 +66,8 @@ def train_detector(
         checkpoints = open_checkpoints(out, model, make_optimisers(model, run), group.is_main)
         data = source.data
         painter = Painter.load(data.atlas, data.lines, source.pages, source.recipe, group.device)
-        validation = Judge.prepare(source, painter, group.device) if group.is_main else None
-        task = DetectorTask(model, group.wrap(model), stage.weights, validation)
+        validator = Validator.prepare(source, painter, group.device) if group.is_main else None
+        task = DetectorTask(model, group.wrap(model), stage.weights, validator)
         train(task, EndlessFeed(feed.batches(group.device, painter)), run, checkpoints, group)
     finally:
         feed.stop()

@@ -32,7 +32,9 @@ AT_ONCE = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Exam:
+class ValidationSet:
+    """Images and the labels of their characters."""
+
     images: Tensor
     """n x 1 x height x width, bytes."""
     labels: Labels
@@ -60,33 +62,35 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
-class Judge:
-    drawn: tuple[Exam, ...]
-    real: tuple[Exam, ...]
+class Validator:
+    """Finds characters on the validation sets and counts what is right."""
+
+    synthetic: tuple[ValidationSet, ...]
+    real: tuple[ValidationSet, ...]
 
     @staticmethod
-    def prepare(source: Source, painter: Painter, device: torch.device) -> Judge:
-        """Paint the exams once, so that every validation of a run sees the same."""
+    def prepare(source: Source, painter: Painter, device: torch.device) -> Validator:
+        """Paint the sets once, so that every validation of a run sees the same."""
         held = source.data.held_out_lines
         store = LineStore.load(held, device) if held is not None and len(held) else None
         other = replace(painter, lines=store, pages=None)
         maker = source.maker(77, held_out=True)
         batches = maker.batches()
         drawn = [other.paint(to_device(next(batches), device)) for _ in range(BATCHES)]
-        return Judge(
-            tuple(Exam((images * 255).byte(), labels) for images, labels in drawn),
-            (real_exam(source.held_out_pages, device),) if source.held_out_pages else (),
+        return Validator(
+            tuple(ValidationSet((images * 255).byte(), labels) for images, labels in drawn),
+            (real_validation_set(source.held_out_pages, device),) if source.held_out_pages else (),
         )
 
-    def score(self, model: Detector) -> dict[str, float]:
+    def validate(self, model: Detector) -> dict[str, float]:
         """Figures of a model as it is now; `score` is what checkpoints are chosen by."""
         model.eval()
         figures: dict[str, float] = {}
-        for prefix, exams in (("", self.drawn), ("real ", self.real)):
+        for prefix, sets in (("", self.synthetic), ("real ", self.real)):
             tally = Tally()
-            for exam in exams:
-                judge(model, exam, tally)
-            if exams:
+            for one in sets:
+                count_found(model, one, tally)
+            if sets:
                 figures |= tally.figures(prefix)
         model.train()
         chosen = [value for name, value in figures.items() if name.endswith(("F1", "links"))]
@@ -94,26 +98,26 @@ class Judge:
 
 
 @torch.no_grad()
-def real_exam(pages: Sequence[RealPage], device: torch.device) -> Exam:
+def real_validation_set(pages: Sequence[RealPage], device: torch.device) -> ValidationSet:
     rows = [
         (k, PAGE_SIZE / typical_size(page.boxes), 0.0, page.pixels.shape[1] / 2, page.pixels.shape[0] / 2)
         for k, page in enumerate(pages)
     ]
     views = torch.tensor(rows, device=device)
     images, labels = PageStore.load(pages, device).show(views, PAGE_SIDE)
-    return Exam((images * 255).byte(), labels)
+    return ValidationSet((images * 255).byte(), labels)
 
 
 @torch.no_grad()
-def judge(model: Detector, exam: Exam, tally: Tally) -> None:
-    """Count what a model finds in the images of an exam."""
-    for start in range(0, len(exam.images), AT_ONCE):
-        images = exam.images[start : start + AT_ONCE].float() / 255
+def count_found(model: Detector, one: ValidationSet, tally: Tally) -> None:
+    """Count what a model finds in the images of a validation set."""
+    for start in range(0, len(one.images), AT_ONCE):
+        images = one.images[start : start + AT_ONCE].float() / 255
         with torch.autocast(images.device.type, torch.bfloat16, enabled=images.is_cuda):
             maps = model(images).float().cpu().numpy()
         for k, each in enumerate(maps):
             chars = without_echoes(find_peaks(each, THRESHOLD))
-            compare(chars, exam.labels, start + k, tally)
+            compare(chars, one.labels, start + k, tally)
 
 
 def compare(chars: Characters, labels: Labels, block: int, tally: Tally) -> None:

@@ -155,7 +155,7 @@ def _train(stage: GlmPageStage, base: Base, start: str, out: Path, device: torch
     done = out / "done"
     if not done.exists():
         sources = [parse_source(written) for written in base.pages]
-        pages = read_pages(sources, stage.pages.kinds, stage.pages.judged, stage.mapping, report)
+        pages = read_pages(sources, stage.pages.kinds, stage.pages.validated_on, stage.mapping, report)
         train_glm_pages(
             pages, stage, load_pretrained(find_glm_start(start, out) or start), out, device, report
         )

@@ -24,7 +24,7 @@ from tongguocr.tokens.codec import Codec
 from tongguocr.training.glm.samples import GlmMaker, GlmSample, GlmSettings
 from tongguocr.training.glm.stage import GlmBlockStage, GlmPageStage
 from tongguocr.training.recogniser.labelled import Labelled
-from tongguocr.training.recogniser.page_feed import tell
+from tongguocr.training.recogniser.page_feed import describe_left_out
 
 PEAK = 989e12
 """Half-precision operations a second of an H100 or H200, as its maker gives them."""
@@ -195,7 +195,7 @@ def estimate_pages(stage: GlmPageStage, pages: Labelled, start: str, processes: 
     made = [maker.make("train", int(number), 0) for number in numbers]
     samples: list[GlmSample] = [sample for found, _ in made for sample in found]
     if not samples:
-        reasons = tell(sum((left for _, left in made), start=made[0][1]))
+        reasons = describe_left_out(sum((left for _, left in made), start=made[0][1]))
         raise InputError(f"{pages.train[0].image}: no page gives a sample: {reasons}.")
     seen = [image_tokens(s.picture, maker.processor) for s in samples]
     sample = SampleSize(round(fmean(seen)), round(fmean(len(s.answer) for s in samples)))

@@ -208,6 +208,6 @@ class GlmMaker:
         """Samples as one batch."""
         return collate(samples, self.prompt, self.processor)
 
-    def exam(self, samples: Sequence[GlmSample], device: torch.device) -> list[GlmSample]:
+    def validation_set(self, samples: Sequence[GlmSample], device: torch.device) -> list[GlmSample]:
         """Samples to validate on, as they are."""
         return list(samples)

@@ -26,7 +26,7 @@ from tongguocr.tokens.base_tokenizer import open_tokenizer
 from tongguocr.training.glm.samples import GlmMaker, GlmSample
 from tongguocr.training.glm.stage import GlmPageStage
 from tongguocr.training.recogniser.labelled import Labelled
-from tongguocr.training.recogniser.page_feed import tell
+from tongguocr.training.recogniser.page_feed import describe_left_out
 from tongguocr.training.run import Run
 
 QUESTION = "<image>Text Recognition:"
@@ -45,13 +45,13 @@ def export_sft(pages: Labelled, stage: GlmPageStage, model: str, out: Path) -> s
     left_out: Counter[str] = Counter()
     counts = {split: _write_split(maker, split, out, left_out) for split in SPLITS}
     if not counts["train"]:
-        raise InputError(f"{out}: no page gives a sample: {tell(left_out)}.")
+        raise InputError(f"{out}: no page gives a sample: {describe_left_out(left_out)}.")
     info = json.dumps({f"tongguocr_{split}": _described(split) for split in SPLITS}, indent=2)
     write_bytes(f"{info}\n".encode(), out / "dataset_info.json")
     write_bytes(_yaml(stage, folder, out).encode(), out / "train.yaml")
     return (
         f"{counts['train']} samples to train on, {counts['validation']} to validate;"
-        f" left out: {tell(left_out)}: {out}"
+        f" left out: {describe_left_out(left_out)}: {out}"
     )
 
 

@@ -25,7 +25,7 @@ from tongguocr.training.glm.network import IGNORED, CharacterPlaces, GlmTraining
 from tongguocr.training.glm.samples import GlmBatch, GlmSample
 from tongguocr.training.glm.trainer import GlmTrainer
 from tongguocr.training.recogniser.losses import neighbours, pointer_loss, within
-from tongguocr.training.recogniser.validation import SURPLUS, Exam, Judge, accuracy
+from tongguocr.training.recogniser.validation import SURPLUS, ValidationSet, Validator, accuracy
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class GlmPageTask:
     """Answers about labelled pages."""
 
     trainer: GlmTrainer
-    exams: tuple[list[GlmSample], ...]
+    validation_sets: tuple[list[GlmSample], ...]
     metric: str = "AR"
 
     @property
@@ -53,8 +53,8 @@ class GlmPageTask:
         if not self.trainer.validates:
             return {}
         texts, moves = list[tuple[str, str]](), list[tuple[str, str]]()
-        for exam in self.exams:
-            for sample, ids in zip(exam, self._read(exam), strict=True):
+        for batch in self.validation_sets:
+            for sample, ids in zip(batch, self._read(batch), strict=True):
                 wanted, found = (self.trainer.prompt.decode(part) for part in (sample.answer, ids))
                 texts.append(("".join(x.text for x in wanted), "".join(x.text for x in found)))
                 moves.append((_moves(x.transition for x in wanted), _moves(x.transition for x in found)))
@@ -65,10 +65,10 @@ class GlmPageTask:
     def save(self, folder: Path) -> None:
         self.trainer.save(folder)
 
-    def _read(self, exam: Sequence[GlmSample]) -> list[list[int]]:
-        pictures = [torch.from_numpy(s.picture.copy()).to(self.trainer.group.device) for s in exam]
+    def _read(self, samples: Sequence[GlmSample]) -> list[list[int]]:
+        pictures = [torch.from_numpy(s.picture.copy()).to(self.trainer.group.device) for s in samples]
         patches, grids = patch_pictures(pictures, self.trainer.processor)
-        return self.trainer.read(patches, grids, max(len(s.answer) for s in exam) + SURPLUS)
+        return self.trainer.read(patches, grids, max(len(s.answer) for s in samples) + SURPLUS)
 
 
 def _moves(transitions: Any) -> str:
@@ -84,7 +84,7 @@ class GlmBlockTask:
     codec: Codec
     table: Tensor
     """The model's token of each of the codec's."""
-    validation: Judge | None
+    validator: Validator | None
     metric: str = "AR"
 
     @property
@@ -149,23 +149,23 @@ class GlmBlockTask:
         return torch.where(chosen, self.table[torch.randint_like(ids, len(self.codec))], ids)
 
     def validate(self) -> dict[str, float]:
-        if self.validation is None:
+        if self.validator is None:
             return {}
         back = {token: k for k, token in enumerate(self.table.tolist())}
-        return self.validation.figures(lambda exams: [self._back(ids, back) for ids in self._read(exams)])
+        return self.validator.score(lambda sets: [self._back(ids, back) for ids in self._read(sets)])
 
     def save(self, folder: Path) -> None:
         self.trainer.save(folder)
 
-    def _read(self, exams: Sequence[Exam]) -> list[list[int]]:
-        """All together: a step of writing takes as long for one picture as for hundreds."""
+    def _read(self, sets: Sequence[ValidationSet]) -> list[list[int]]:
+        """All sets together: a step of writing takes as long for one picture as for hundreds."""
         processor = self.trainer.processor
         patches, grids = list[Tensor](), list[Grid]()
-        for exam in exams:
-            patches.append(to_patches(exam.images.float() / 255, processor))
-            high, wide = exam.images.shape[2:]
-            grids += [(high // processor.patch, wide // processor.patch)] * len(exam.images)
-        longest = max(len(ids) for exam in exams for ids in exam.tokens) + SURPLUS
+        for one in sets:
+            patches.append(to_patches(one.images.float() / 255, processor))
+            high, wide = one.images.shape[2:]
+            grids += [(high // processor.patch, wide // processor.patch)] * len(one.images)
+        longest = max(len(ids) for one in sets for ids in one.tokens) + SURPLUS
         return self.trainer.read(torch.cat(patches), grids, longest)
 
     def _back(self, ids: Sequence[int], back: dict[int, int]) -> list[int]:
@@ -190,7 +190,7 @@ def back_loss(scores: Tensor, at: Tensor, of_block: Tensor, grid: tuple[int, int
     return missed.sum() / max(len(sure), 1)
 
 
-def codec_table(codec: Codec, prompt: Prompt) -> Tensor:
+def model_tokens(codec: Codec, prompt: Prompt) -> Tensor:
     """The model's token of each of the codec's, which must be one."""
     single = {s: k for k, s in reversed(list(enumerate(prompt.spellings))) if s is not None and len(s) == 1}
     known = {token: number for number, token in prompt.transitions.items()}

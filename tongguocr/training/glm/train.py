@@ -19,14 +19,14 @@ from tongguocr.training.distributed import join_group, process_rank, world_size
 from tongguocr.training.glm.from_scratch import new_model
 from tongguocr.training.glm.samples import GlmMaker, GlmSettings
 from tongguocr.training.glm.stage import GlmBlockStage, GlmPageStage
-from tongguocr.training.glm.task import GlmBlockTask, GlmPageTask, codec_table
-from tongguocr.training.glm.trainer import MODEL, enough_memory, make_trainer
+from tongguocr.training.glm.task import GlmBlockTask, GlmPageTask, model_tokens
+from tongguocr.training.glm.trainer import MODEL, explain_out_of_memory, make_trainer
 from tongguocr.training.loop import EndlessFeed, train
 from tongguocr.training.recogniser.block_feed import BlockFeed, Data, Painter
 from tongguocr.training.recogniser.labelled import Labelled, Say
 from tongguocr.training.recogniser.page_feed import PageFeed
 from tongguocr.training.recogniser.recipe import Recipe
-from tongguocr.training.recogniser.validation import Judge
+from tongguocr.training.recogniser.validation import Validator
 
 
 def find_glm_start(given: str | None, out: Path) -> str | None:
@@ -53,9 +53,11 @@ def train_glm_pages(
         group = join_group(device)
         shown = ImageSettings(settings.square and recipe.granularity == "block", recipe.longest_side)
         trainer, checkpoints = make_trainer(pretrained, run, settings, out, group, shown, dense=False)
-        exams = feed.exams(group.device) if trainer.validates else ()
-        with enough_memory(out, settings):
-            train(GlmPageTask(trainer, exams), feed.to(group.device), run, checkpoints, group, report)
+        validation_sets = feed.validation_sets(group.device) if trainer.validates else ()
+        with explain_out_of_memory(out, settings):
+            train(
+                GlmPageTask(trainer, validation_sets), feed.to(group.device), run, checkpoints, group, report
+            )
     finally:
         feed.stop()
 
@@ -71,14 +73,14 @@ def train_glm_blocks(
         pretrained = (
             load_pretrained(start) if start else new_model(stage.size, data.codec.characters, run.seed)
         )
-        table = codec_table(data.codec, pretrained.prompt).to(group.device)
+        table = model_tokens(data.codec, pretrained.prompt).to(group.device)
         shown = block_image_settings(recipe)
         trainer, checkpoints = make_trainer(pretrained, run, stage.settings, out, group, shown, dense=True)
         painter = Painter.load(data, recipe, group.device)
-        validation = Judge.prepare(data, recipe, painter.atlas, group.device) if group.is_main else None
+        validator = Validator.prepare(data, recipe, painter.atlas, group.device) if group.is_main else None
         batches = feed.batches(group.device, painter, lambda: run.limits.passed(checkpoints.progress))
-        task = GlmBlockTask(trainer, data.codec, table, validation)
-        with enough_memory(out, stage.settings):
+        task = GlmBlockTask(trainer, data.codec, table, validator)
+        with explain_out_of_memory(out, stage.settings):
             train(task, EndlessFeed(batches), run, checkpoints, group)
     finally:
         feed.stop()

@@ -144,7 +144,7 @@ def make_trainer(
 
 
 @contextmanager
-def enough_memory(out: Path, settings: GlmSettings) -> Iterator[None]:
+def explain_out_of_memory(out: Path, settings: GlmSettings) -> Iterator[None]:
     """Say in one sentence that the device's memory does not suffice; what was saved stays."""
     try:
         yield

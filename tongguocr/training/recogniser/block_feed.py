@@ -21,7 +21,7 @@ from tongguocr.errors import InputError
 from tongguocr.files import decode_utf8, read_bytes
 from tongguocr.tokens.codec import Codec, load_codec
 from tongguocr.training.loop import Batch
-from tongguocr.training.recogniser.blocks import BlockMaker, Work
+from tongguocr.training.recogniser.blocks import BlockBatch, BlockMaker
 from tongguocr.training.recogniser.recipe import Recipe
 from tongguocr.training.run import Run
 from tongguocr.training.synth.atlas import Atlas, load_atlas
@@ -103,7 +103,7 @@ class Painter:
         return Painter(GlyphAtlas.load(data.atlas, device), store, recipe.shaping)
 
     @torch.no_grad()
-    def paint(self, work: Work) -> Painted:
+    def paint(self, work: BlockBatch) -> Painted:
         shown = render_batch(
             work.batch, self.atlas, work.degradation, work.seed, self.store, shaping=self.shaping
         )
@@ -122,17 +122,17 @@ class BlockFeed:
         """How hard new blocks are."""
         level, seed = self.level, (run.seed + 100 * rank) * 1000
 
-        def make(number: int) -> Iterator[Work]:
+        def make(number: int) -> Iterator[BlockBatch]:
             maker = data.maker(seed + number, recipe)
             maker.level = lambda: float(level.value)
             return maker.batches()
 
-        self.workers: Workers[Work] = Workers(make, run.workers)
+        self.workers: Workers[BlockBatch] = Workers(make, run.workers)
 
     def batches(self, device: torch.device, painter: Painter, passed: Callable[[], float]) -> Iterator[Batch]:
         """Batches without end; `passed` says before each of them which share of the run is over."""
 
-        def paint(work: Work) -> tuple[Work, Painted]:
+        def paint(work: BlockBatch) -> tuple[BlockBatch, Painted]:
             there = to_device(work, device)
             return there, painter.paint(there)
 
@@ -148,10 +148,10 @@ class BlockFeed:
         self.workers.stop()
 
 
-def to_device(work: Work, device: torch.device) -> Work:
+def to_device(work: BlockBatch, device: torch.device) -> BlockBatch:
     """The batch and its targets on the device, by way of page-locked memory on a GPU."""
     batch = work.batch.pinned() if device.type == "cuda" else work.batch
-    return Work(
+    return BlockBatch(
         work.tokens.to(device).long(),
         work.characters.to(device).long(),
         work.places.to(device).long(),

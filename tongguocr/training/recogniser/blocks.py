@@ -27,9 +27,9 @@ from tongguocr.training.recogniser.recipe import (
     Canvas,
     Recipe,
     best_canvas,
+    keep_on_canvas,
     pick_lines,
     sample_block_degradation,
-    spare_ends,
 )
 from tongguocr.training.synth.atlas import Atlas
 from tongguocr.training.synth.composition import Composition, cut_out, to_page
@@ -78,7 +78,7 @@ class Targets:
 
 
 @dataclass(frozen=True, slots=True)
-class Work(Targets):
+class BlockBatch(Targets):
     """One batch as a worker hands it over."""
 
     canvas: Canvas
@@ -144,7 +144,7 @@ class BlockMaker:
             )
             self.line_blocks = LineBlockComposer(self.lines, settings)
 
-    def batches(self) -> Iterator[Work]:
+    def batches(self) -> Iterator[BlockBatch]:
         """Work without end."""
         while True:
             if self.lines is not None and self.rng.random() < self.recipe.real * self.level():
@@ -152,7 +152,7 @@ class BlockMaker:
             else:
                 yield self._drawn_batch()
 
-    def _drawn_batch(self) -> Work:
+    def _drawn_batch(self) -> BlockBatch:
         while True:
             for canvas, block in self._blocks_of_a_page():
                 waiting = self.waiting.setdefault(canvas, [])
@@ -162,7 +162,7 @@ class BlockMaker:
                     degradations = self._degradations(canvas, self.recipe.coarse)
                     return self._work(canvas, waiting, pack(waiting, self.atlas.cells), degradations)
 
-    def _real_batch(self) -> Work:
+    def _real_batch(self) -> BlockBatch:
         assert self.line_blocks is not None
         # Where nothing is asked for nothing is drawn: blocks for validation must not change.
         tight = bool(self.recipe.tight_lines and self.rng.random() < self.recipe.tight_lines)
@@ -187,14 +187,14 @@ class BlockMaker:
             for _ in range(canvas.blocks)
         ]
         return (
-            [spare_ends(degradation, canvas) for degradation in degradations]
+            [keep_on_canvas(degradation, canvas) for degradation in degradations]
             if canvas in self.narrow
             else degradations
         )
 
     def _work(
         self, canvas: Canvas, blocks: Sequence[Composition], batch: Batch, degradations: Sequence[Degradation]
-    ) -> Work:
+    ) -> BlockBatch:
         seed = int(self.rng.integers(1 << 31))
         said = stack_targets(
             [self._target(block) for block in blocks],
@@ -203,7 +203,7 @@ class BlockMaker:
             self.codec.pad,
         )
         degradation = stack_degradations(degradations, batch.em, canvas.height, canvas.width, seed)
-        return Work(said.tokens, said.characters, said.places, canvas, batch, degradation, seed)
+        return BlockBatch(said.tokens, said.characters, said.places, canvas, batch, degradation, seed)
 
     def _target(self, block: Composition) -> list[int]:
         """The text with its transitions, which measure the block as a crop shows it, not the whole canvas."""

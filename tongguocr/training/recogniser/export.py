@@ -1,12 +1,12 @@
 """A trained `Recogniser` -> the folder of ONNX files that `tongguocr.engines.tongguocr` reads without torch.
 
-Two graphs. `encoder.onnx` takes one image of any size and gives what the decoder sees of it: each layer's
+Two graphs. `encoder.onnx` takes one image of any size and gives what the decoder attends to: each layer's
 keys and values, the pointer's keys and what it reads. `decoder.onnx` takes one token and its place a block,
 for a batch of blocks, with the keys and values of the tokens before; it gives the next token's candidates
 and, for every place, how surely the pointer points there. Blocks with fewer places are padded and
 masked. Keys come transposed, so that no step has to turn them. `codec.json` is the token table, and
 `manifest.json` names every file with its SHA-256 and size. Each graph notes where it keeps the network's
-parameters (stored.py), so that `restore.py` can make the network from the folder again.
+parameters (quantise.py), so that `restore.py` can make the network from the folder again.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from tongguocr.training.recogniser.model import (
     line_rotation,
     rotate,
 )
-from tongguocr.training.recogniser.quantise import find_parameters, missing, quantise, write_note
+from tongguocr.training.recogniser.quantise import find_parameters, missing, quantise, write_parameter_map
 from tongguocr.weights import FORMAT, MANIFEST, VERSION, sha256
 
 OPSET = 18
@@ -49,7 +49,7 @@ CANDIDATES = 5
 """How many readings of a step come out with their probabilities, the chosen one included."""
 
 
-class Looking(nn.Module):
+class EncoderGraph(nn.Module):
     """The encoder's graph."""
 
     def __init__(self, model: Recogniser) -> None:
@@ -57,13 +57,13 @@ class Looking(nn.Module):
         self.model = model
 
     def forward(self, image: Tensor) -> tuple[Tensor, ...]:
-        """1 x 1 x height x width -> what Seen holds: read features, then keys, then values."""
-        seen = self.model.look(self.model.encode(image))
-        keys = [key.transpose(2, 3) for key, _ in seen.layers]
-        return seen.dense, seen.pointer.transpose(1, 2), *keys, *(value for _, value in seen.layers)
+        """1 x 1 x height x width -> what EncodedImage holds: read features, then keys, then values."""
+        encoded = self.model.keys_values(self.model.encode(image))
+        keys = [key.transpose(2, 3) for key, _ in encoded.layers]
+        return encoded.dense, encoded.pointer.transpose(1, 2), *keys, *(value for _, value in encoded.layers)
 
 
-class Writing(nn.Module):
+class DecoderGraph(nn.Module):
     """The decoder's graph: one step for a batch of blocks."""
 
     def __init__(self, model: Recogniser) -> None:
@@ -159,7 +159,7 @@ def export_graphs(model: Recogniser) -> dict[str, onnx.ModelProto]:
     if lost := missing(parameters, notes.values()):
         raise RuntimeError(f"the graphs do not hold {', '.join(lost)} as it was")
     for name, graph in graphs.items():
-        write_note(graph, notes[name])
+        write_parameter_map(graph, notes[name])
     return graphs
 
 
@@ -200,7 +200,7 @@ def export_encoder(model: Recogniser) -> onnx.ModelProto:
     outputs = ["dense", "pointer", *(f"{part}_{n}" for part in ("keys", "values") for n in layers)]
     image = torch.zeros(1, 1, 4 * STRIDE, 6 * STRIDE)
     with _fused_attention(model):
-        return to_graph(Looking(model), (image,), {"image": {2: rows, 3: columns}}, ["image"], outputs)
+        return to_graph(EncoderGraph(model), (image,), {"image": {2: rows, 3: columns}}, ["image"], outputs)
 
 
 def export_decoder(model: Recogniser) -> onnx.ModelProto:
@@ -241,7 +241,7 @@ def export_decoder(model: Recogniser) -> onnx.ModelProto:
     inputs += [f"{name}_{n}" for name in along for n in layers]
     outputs = ["scores", "probabilities", "candidates", "pointed"]
     outputs += [f"{name}_{n}" for name in ("new_keys", "new_values") for n in layers]
-    return to_graph(Writing(model), example, dynamic, inputs, outputs)
+    return to_graph(DecoderGraph(model), example, dynamic, inputs, outputs)
 
 
 def to_graph(

@@ -55,7 +55,7 @@ def parse_source(written: str) -> Source:
 def read_pages(
     sources: Sequence[Source],
     kinds: Sequence[str] = (),
-    judged: Sequence[str] = (),
+    validated_on: Sequence[str] = (),
     mapping: Mapping | None = None,
     say: Say = print,
 ) -> Labelled:
@@ -71,7 +71,7 @@ def read_pages(
     for kind, folder in sources:
         train, validation = _read_source(kind, folder, mapping, say)
         pages.train += train
-        if _family(kind) in judged or not given & set(judged):
+        if _family(kind) in validated_on or not given & set(validated_on):
             pages.validation += validation
     if not pages.train:
         raise InputError(f"{sources[0][1]}: there is no page to train on.")

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from tongguocr.training.recogniser.block_feed import Painted
 from tongguocr.training.recogniser.blocks import IGNORED, NO_PLACE, Targets
-from tongguocr.training.recogniser.model import NOWHERE, STRIDE, Recogniser, Seen
+from tongguocr.training.recogniser.model import NOWHERE, STRIDE, EncodedImage, Recogniser
 from tongguocr.training.run import Run
 
 
@@ -30,7 +30,7 @@ class Losses(NamedTuple):
     """The share of tokens that were right."""
 
 
-Forward: TypeAlias = Callable[[Tensor, Tensor, Tensor], tuple[Seen, Tensor, Tensor]]
+Forward: TypeAlias = Callable[[Tensor, Tensor, Tensor], tuple[EncodedImage, Tensor, Tensor]]
 """The model, or what calls it where several processes train it together."""
 
 
@@ -49,13 +49,13 @@ def losses(
     tokens, points = work.tokens, points / STRIDE
     given = torch.cat([torch.full_like(tokens[:, :1], bos), tokens[:, :-1]], 1)
     given = corrupt(given, run.corrupted, model.size.tokens)
-    told = tell_places(points, work.places, grid, run)
+    told = input_places(points, work.places, grid, run)
     with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
         images = images.contiguous(memory_format=torch.channels_last)
-        seen, states, pointed = (forward or model)(images, given, told)
+        encoded, states, pointed = (forward or model)(images, given, told)
         wanted = tokens != 0
         scores = model.score(states[wanted]).float()
-        dense_scores = model.score(at_places(seen.dense, points, of_block, grid)).float()
+        dense_scores = model.score(at_places(encoded.dense, points, of_block, grid)).float()
     targets = torch.where(within(points, grid), work.characters, IGNORED)
     text = F.cross_entropy(scores, tokens[wanted], label_smoothing=run.smoothing)
     # A page of characters without tokens of their own has no dense targets at all: then the loss is 0.
@@ -70,7 +70,7 @@ def total(found: Losses, run: Run, passed: float) -> Tensor:
     return found.text + run.dense[int(passed >= 0.5)] * found.dense + run.pointer * found.pointer
 
 
-def tell_places(points: Tensor, places: Tensor, grid: tuple[int, int], run: Run) -> Tensor:
+def input_places(points: Tensor, places: Tensor, grid: tuple[int, int], run: Run) -> Tensor:
     """Where the token before each was read, a little wrong: what the decoder is told when it reads alone."""
     at = points[places.clamp(min=0)]
     stray = torch.rand_like(at[..., :1]) < run.corrupted

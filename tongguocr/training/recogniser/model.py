@@ -47,8 +47,8 @@ class ModelSize:
     stem_blocks: int = 2
 
 
-class Seen(NamedTuple):
-    """What the decoder sees of a batch of images."""
+class EncodedImage(NamedTuple):
+    """What the decoder attends to of a batch of images."""
 
     layers: Cache
     pointer: Tensor
@@ -128,9 +128,9 @@ class DecoderLayer(nn.Module):
         self.feed = FeedForward(size.width, size.feed_forward)
 
     def forward(
-        self, x: Tensor, seen: tuple[Tensor, Tensor], rotation: Rotation, past: tuple[Tensor, Tensor] | None
+        self, x: Tensor, image: tuple[Tensor, Tensor], rotation: Rotation, past: tuple[Tensor, Tensor] | None
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """`seen` are the image's keys and values, `past` those of the tokens before these."""
+        """`image` are the image's keys and values, `past` those of the tokens before these."""
         inner = self.before_self(x)
         key, value = self.own.keys_values(inner)
         key = rotate(key, rotation)
@@ -138,7 +138,7 @@ class DecoderLayer(nn.Module):
             key, value = torch.cat([past[0], key], 2), torch.cat([past[1], value], 2)
         q = rotate(self.own.queries(inner), rotation)
         x = x + self.own.attend(q, key, value, causal=past is None)
-        x = x + self.cross.attend(self.cross.queries(self.before_cross(x)), *seen)
+        x = x + self.cross.attend(self.cross.queries(self.before_cross(x)), *image)
         return x + self.feed(self.before_feed(x)), (key, value)
 
 
@@ -196,15 +196,16 @@ class Recogniser(nn.Module):
         nn.init.normal_(self.embedding.weight, std=0.02)
         self.decoder = nn.ModuleList(DecoderLayer(size) for _ in range(size.decoder_layers))
         self.after_decoder = RMSNorm(size.width)
+        # Takes the place that the last token was read at; the name is in the checkpoints.
         self.whence = nn.Linear(size.width, size.width, bias=False)
         self.pointer = Pointer(size.width)
         self.dense = nn.Linear(size.width, size.width, bias=False)
 
-    def forward(self, images: Tensor, tokens: Tensor, places: Tensor) -> tuple[Seen, Tensor, Tensor]:
-        """All at once, for training: what is seen of the images, states to be scored, what is pointed at."""
-        seen = self.look(self.encode(images))
-        states, pointed, _ = self.decode(tokens, places, seen)
-        return seen, states, pointed
+    def forward(self, images: Tensor, tokens: Tensor, places: Tensor) -> tuple[EncodedImage, Tensor, Tensor]:
+        """All at once, for training: the encoded images, states to be scored, what is pointed at."""
+        image = self.keys_values(self.encode(images))
+        states, pointed, _ = self.decode(tokens, places, image)
+        return image, states, pointed
 
     def encode(self, image: Tensor) -> Tensor:
         """batch x 1 x height x width in 0..1 -> batch x places x width, places row by row."""
@@ -218,10 +219,10 @@ class Recogniser(nn.Module):
             x = layer(x, rotation)
         return self.after_encoder(x)
 
-    def look(self, features: Tensor) -> Seen:
-        """What the decoder sees of the image: computed once a block."""
+    def keys_values(self, features: Tensor) -> EncodedImage:
+        """What all steps of the decoder attend to: computed once a block."""
         layers = [cast(DecoderLayer, layer).cross.keys_values(features) for layer in self.decoder]
-        return Seen(layers, self.pointer.key(features), self.dense(features))
+        return EncodedImage(layers, self.pointer.key(features), self.dense(features))
 
     def embed(self, tokens: Tensor, places: Tensor) -> Tensor:
         """Tokens and where they were read (x and y in features, or NOWHERE) -> the decoder's input."""
@@ -235,20 +236,20 @@ class Recogniser(nn.Module):
         return max(self.size.decoder_layers - 2, 0)
 
     def decode(
-        self, tokens: Tensor, places: Tensor, seen: Seen, past: Cache | None = None
+        self, tokens: Tensor, places: Tensor, image: EncodedImage, past: Cache | None = None
     ) -> tuple[Tensor, Tensor, Cache]:
         """batch x length tokens and their places -> states to be scored, the pointer's scores of where the
         next ones lie, and what later tokens need of these."""
         start = past[0][0].shape[2] if past else 0
         at = torch.arange(start, start + tokens.shape[1], device=tokens.device)
         rotation = line_rotation(at, self.size.width // self.size.heads)
-        x, kept, pointed = self.embed(tokens, places), [], seen.pointer
+        x, kept, pointed = self.embed(tokens, places), [], image.pointer
         for number, layer in enumerate(self.decoder):
-            x, pair = layer(x, seen.layers[number], rotation, past[number] if past else None)
+            x, pair = layer(x, image.layers[number], rotation, past[number] if past else None)
             kept.append(pair)
             if number == self.points_after:
-                pointed = self.pointer(x, seen.pointer).float()
-                x = x + pointed.softmax(-1).to(seen.dense.dtype) @ seen.dense
+                pointed = self.pointer(x, image.pointer).float()
+                x = x + pointed.softmax(-1).to(image.dense.dtype) @ image.dense
         return self.after_decoder(x), pointed, kept
 
     def score(self, states: Tensor) -> Tensor:

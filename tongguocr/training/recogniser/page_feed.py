@@ -25,7 +25,7 @@ from tongguocr.training.recogniser.block_feed import Painted
 from tongguocr.training.recogniser.blocks import Targets, stack_targets
 from tongguocr.training.recogniser.labelled import Labelled
 from tongguocr.training.recogniser.pages import LeftOut, PageRecipe, Sample, make_samples
-from tongguocr.training.recogniser.validation import Exam
+from tongguocr.training.recogniser.validation import ValidationSet
 
 WINDOW = 192
 """Pages whose samples are mixed: some hundred megabytes."""
@@ -33,13 +33,13 @@ WASTE = 0.15
 """Filling that a batch may have beyond that of its pictures."""
 
 Made: TypeAlias = tuple[list[Any], LeftOut]
-One = TypeVar("One")
+SampleT = TypeVar("SampleT")
 """A sample."""
-Asked = TypeVar("Asked", covariant=True)
+ValidationT = TypeVar("ValidationT", covariant=True)
 """What a validation asks."""
 
 
-class Maker(Protocol[One, Asked]):
+class Maker(Protocol[SampleT, ValidationT]):
     """What makes a network's samples of labelled pages; each worker process has one."""
 
     @property
@@ -52,13 +52,13 @@ class Maker(Protocol[One, Asked]):
     def make(self, name: str, number: int, epoch: int) -> Made:
         """The samples of one page to train on (`train`) or to validate."""
 
-    def batches(self, samples: Sequence[One], dice: np.random.Generator | None) -> list[list[One]]:
+    def batches(self, samples: Sequence[SampleT], rng: np.random.Generator | None) -> list[list[SampleT]]:
         """Which samples go together; in any order, if there are dice."""
 
-    def stack(self, samples: Sequence[One]) -> Any:
+    def stack(self, samples: Sequence[SampleT]) -> Any:
         """One batch, whose `to` gives what the task's loss takes."""
 
-    def exam(self, samples: Sequence[One], device: torch.device) -> Asked: ...
+    def validation_set(self, samples: Sequence[SampleT], device: torch.device) -> ValidationT: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +90,8 @@ class PageMaker:
     seed: int
 
     def train(self, number: int, epoch: int) -> Made:
-        dice = np.random.default_rng([self.seed, epoch, number]) if self.recipe.augment else None
-        return make_samples(self.pages.train[number], self.recipe, self.codec, dice)
+        rng = np.random.default_rng([self.seed, epoch, number]) if self.recipe.augment else None
+        return make_samples(self.pages.train[number], self.recipe, self.codec, rng)
 
     def validation(self, number: int, _: int) -> Made:
         return make_samples(self.pages.validation[number], self.recipe, self.codec, None)
@@ -99,15 +99,15 @@ class PageMaker:
     def make(self, name: str, number: int, epoch: int) -> Made:
         return (self.train if name == "train" else self.validation)(number, epoch)
 
-    def batches(self, samples: Sequence[Sample], dice: np.random.Generator | None) -> list[list[Sample]]:
-        return make_batches(samples, self.recipe.batch_pixels, dice)
+    def batches(self, samples: Sequence[Sample], rng: np.random.Generator | None) -> list[list[Sample]]:
+        return make_batches(samples, self.recipe.batch_pixels, rng)
 
     def stack(self, samples: Sequence[Sample]) -> PageBatch:
         return stack_samples(samples, self.codec)
 
-    def exam(self, samples: Sequence[Sample], device: torch.device) -> Exam:
+    def validation_set(self, samples: Sequence[Sample], device: torch.device) -> ValidationSet:
         images = self.stack(samples).images.to(device)
-        return Exam(images, [list(sample.tokens[:-1]) for sample in samples])
+        return ValidationSet(images, [list(sample.tokens[:-1]) for sample in samples])
 
 
 _maker: Maker[Any, Any] | None = None
@@ -124,7 +124,7 @@ def _make(job: tuple[str, int, int]) -> Made:
     return _maker.make(*job)
 
 
-class PageFeed(Generic[One, Asked]):
+class PageFeed(Generic[SampleT, ValidationT]):
     """Batches of labelled pages, for one of `count` processes; without workers, made as they are asked for.
 
     Workers are forked, which a process that has touched a GPU must not be: make the feed first.
@@ -134,7 +134,7 @@ class PageFeed(Generic[One, Asked]):
 
     def __init__(
         self,
-        maker: Maker[One, Asked],
+        maker: Maker[SampleT, ValidationT],
         workers: int,
         number: int = 0,
         count: int = 1,
@@ -154,7 +154,7 @@ class PageFeed(Generic[One, Asked]):
             self.pool = ProcessPoolExecutor(workers, context, _begin, (maker,))
             self.pool.submit(int).result()
 
-    def to(self, device: torch.device) -> PageFeed[One, Asked]:
+    def to(self, device: torch.device) -> PageFeed[SampleT, ValidationT]:
         """Give all batches on this device from now on."""
         self.device = device
         return self
@@ -164,14 +164,15 @@ class PageFeed(Generic[One, Asked]):
         yield from self._batches(number, window)
         if not self.samples:
             page = self.maker.pages.train[0].image
-            raise InputError(f"{page}: no page gives a sample: {tell(self.left_out)}.")
+            raise InputError(f"{page}: no page gives a sample: {describe_left_out(self.left_out)}.")
         if number == 0 and self.number == 0:
             whose = " of the main process" if self.count > 1 else ""
-            self.report(f"{self.samples} samples{whose} an epoch; left out: {tell(self.left_out)}.")
+            reasons = describe_left_out(self.left_out)
+            self.report(f"{self.samples} samples{whose} an epoch; left out: {reasons}.")
 
     def _batches(self, epoch: int, first: int) -> Iterator[Batch]:
-        dice = np.random.default_rng([self.maker.seed, epoch])
-        order = dice.permutation(len(self.maker.pages.train))[self.number :: self.count].tolist()
+        rng = np.random.default_rng([self.maker.seed, epoch])
+        order = rng.permutation(len(self.maker.pages.train))[self.number :: self.count].tolist()
         windows = [order[k : k + WINDOW] for k in range(0, len(order), WINDOW)]
         made = self._made(("train", page, epoch) for window in windows[first:] for page in window)
         for number, window in enumerate(windows[first:], start=first):
@@ -182,20 +183,20 @@ class PageFeed(Generic[One, Asked]):
                 share = (number + k / len(batches)) / len(windows)
                 yield Batch(self.maker.stack(batch).to(self.device), len(batch), number, share)
 
-    def exams(self, device: torch.device) -> tuple[Asked, ...]:
-        """The validation pages, as the judge wants them."""
-        pages, most = self.maker.pages.validation, self.maker.recipe.judge_pages
+    def validation_sets(self, device: torch.device) -> tuple[ValidationT, ...]:
+        """The validation pages in batches, as the task wants them."""
+        pages, most = self.maker.pages.validation, self.maker.recipe.validation_pages
         numbers = np.linspace(0, len(pages) - 1, min(len(pages), most)).round().astype(int).tolist()
         before = self.left_out.copy()
         jobs = (("validation", number, 0) for number in numbers)
         samples = [sample for made in self._made(jobs) for sample in made]
         if not samples:
-            reasons = tell(self.left_out - before)
+            reasons = describe_left_out(self.left_out - before)
             raise InputError(f"{pages[0].image}: no validation page gives a sample: {reasons}.")
         self.left_out, self.samples = before, 0
-        return tuple(self.maker.exam(batch, device) for batch in self.maker.batches(samples, None))
+        return tuple(self.maker.validation_set(batch, device) for batch in self.maker.batches(samples, None))
 
-    def _made(self, jobs: Iterable[tuple[str, int, int]]) -> Iterator[list[One]]:
+    def _made(self, jobs: Iterable[tuple[str, int, int]]) -> Iterator[list[SampleT]]:
         """Each job's samples, in the order of the jobs, whoever made them."""
         for samples, left_out in self._results(jobs):
             self.left_out += left_out
@@ -221,27 +222,27 @@ class PageFeed(Generic[One, Asked]):
 
 
 def make_batches(
-    samples: Sequence[Sample], pixels: int, dice: np.random.Generator | None
+    samples: Sequence[Sample], pixels: int, rng: np.random.Generator | None
 ) -> list[list[Sample]]:
     """Samples of one shape, or nearly so, together; the batches in any order, if there are dice."""
-    return fill_batches(samples, lambda s: s.picture.shape, lambda batch, s: _fits(batch, s, pixels), dice)
+    return fill_batches(samples, lambda s: s.picture.shape, lambda batch, s: _fits(batch, s, pixels), rng)
 
 
 def fill_batches(
-    samples: Sequence[One],
-    size: Callable[[One], Any],
-    fits: Callable[[Sequence[One], One], bool],
-    dice: np.random.Generator | None,
-) -> list[list[One]]:
+    samples: Sequence[SampleT],
+    size: Callable[[SampleT], Any],
+    fits: Callable[[Sequence[SampleT], SampleT], bool],
+    rng: np.random.Generator | None,
+) -> list[list[SampleT]]:
     """Samples of any kind in batches: by their size, each into the last batch as long as it fits there."""
-    mixed = dice.permutation(len(samples)).tolist() if dice is not None else range(len(samples))
-    batches: list[list[One]] = []
+    mixed = rng.permutation(len(samples)).tolist() if rng is not None else range(len(samples))
+    batches: list[list[SampleT]] = []
     for sample in sorted((samples[k] for k in mixed), key=size):
         if not batches or not fits(batches[-1], sample):
             batches.append([])
         batches[-1].append(sample)
-    if dice is not None:
-        dice.shuffle(batches)
+    if rng is not None:
+        rng.shuffle(batches)
     return batches
 
 
@@ -267,6 +268,6 @@ def stack_samples(samples: Sequence[Sample], codec: Codec) -> PageBatch:
     return PageBatch(said, torch.from_numpy(images), torch.from_numpy(points), torch.from_numpy(of_block))
 
 
-def tell(left_out: LeftOut) -> str:
+def describe_left_out(left_out: LeftOut) -> str:
     """What was left out, as part of a sentence."""
     return ", ".join(f"{count} {reason}" for reason, count in left_out.most_common()) or "nothing left out"

@@ -50,7 +50,7 @@ class PageRecipe:
     granularity: Granularity = "block"
     kinds: tuple[str, ...] = ()
     """Kinds of data sets that the stage is for; none: any."""
-    judged: tuple[str, ...] = ()
+    validated_on: tuple[str, ...] = ()
     """Those whose validation pages choose the checkpoint, if they are given; otherwise all."""
     longest_side: int = 1024
     longest: int = 8192
@@ -59,7 +59,7 @@ class PageRecipe:
     """Pixels of a batch at most, filling included; a single picture may have more."""
     weights: tuple[float, float, float] = (2.0, 2.0, 1.0)
     """Of block, adjacent and page penalties when blocks are cut: the paper's lambdas."""
-    judge_pages: int = 100
+    validation_pages: int = 100
     """Validation pages at most."""
     augment: bool = True
     scale: tuple[float, float] = (0.9, 1.1)
@@ -96,7 +96,7 @@ class Sample:
 
 
 def make_samples(
-    labelled: LabelledPage, recipe: PageRecipe, codec: Codec, dice: np.random.Generator | None
+    labelled: LabelledPage, recipe: PageRecipe, codec: Codec, rng: np.random.Generator | None
 ) -> tuple[list[Sample], LeftOut]:
     """A page's samples, changed a little by these dice if there are any, and what was left out."""
     page = with_pixels(labelled)
@@ -106,13 +106,13 @@ def make_samples(
     assert page.pixels is not None
     grey = to_grey(page.pixels)
     for block, given in cut(page, recipe):
-        made = _sample(given, prepare(given, _scaling(recipe, dice)), block.lines(page), grey, codec)
+        made = _sample(given, prepare(given, _scaling(recipe, rng)), block.lines(page), grey, codec)
         if isinstance(made, str):
             left_out[made] += 1
         elif len(made.tokens) > recipe.longest:
             left_out["samples that are too long"] += 1
         else:
-            samples.append(change(made, recipe, dice) if dice is not None else made)
+            samples.append(change(made, recipe, rng) if rng is not None else made)
     return samples, left_out
 
 
@@ -139,10 +139,10 @@ def cut(page: Page, recipe: PageRecipe) -> Iterator[tuple[Block, BlockInput]]:
     yield from zip(blocks, make_inputs(bare, crop_blocks(bare, blocks)), strict=True)
 
 
-def _scaling(recipe: PageRecipe, dice: np.random.Generator | None) -> Scaling:
+def _scaling(recipe: PageRecipe, rng: np.random.Generator | None) -> Scaling:
     """How large the picture is: as when reading, or, for a page, as large as the stage allows."""
     usual = Scaling()
-    factor = float(dice.uniform(*recipe.scale)) if dice is not None else 1.0
+    factor = float(rng.uniform(*recipe.scale)) if rng is not None else 1.0
     if recipe.granularity == "block":
         return Scaling(character=usual.character * factor, longest=min(recipe.longest_side, usual.longest))
     longest = round(recipe.longest_side * min(factor, 1.0) / STEP) * STEP
@@ -185,23 +185,23 @@ def read_places(
     return places, known, points
 
 
-def change(sample: Sample, recipe: PageRecipe, dice: np.random.Generator) -> Sample:
+def change(sample: Sample, recipe: PageRecipe, rng: np.random.Generator) -> Sample:
     """The same sample in another light; a third are a little out of focus, a third are grainy."""
-    changed, gain, shift = relight(sample.picture, recipe, dice)
+    changed, gain, shift = relight(sample.picture, recipe, rng)
     return replace(sample, picture=changed, paper=round(min(max(sample.paper * gain + shift, 0), 255)))
 
 
-def relight(pixels: Pixels, recipe: PageRecipe, dice: np.random.Generator) -> tuple[Pixels, float, float]:
+def relight(pixels: Pixels, recipe: PageRecipe, rng: np.random.Generator) -> tuple[Pixels, float, float]:
     """Pixels, grey or in colours, in another light, and how it was changed."""
-    gain = 1 + dice.uniform(-1, 1) * recipe.contrast
-    shift = 255 * dice.uniform(-1, 1) * recipe.brightness + (1 - gain) * 127.5
+    gain = 1 + rng.uniform(-1, 1) * recipe.contrast
+    shift = 255 * rng.uniform(-1, 1) * recipe.brightness + (1 - gain) * 127.5
     picture = pixels.astype(np.float32) * gain + shift
-    kind = dice.integers(3)
+    kind = rng.integers(3)
     if kind == 1:
-        picture += dice.standard_normal(picture.shape, np.float32) * (255 * dice.uniform(0, recipe.noise))
+        picture += rng.standard_normal(picture.shape, np.float32) * (255 * rng.uniform(0, recipe.noise))
     changed = np.rint(np.clip(picture, 0, 255)).astype(np.uint8)
     if kind == 2:
-        blur = ImageFilter.GaussianBlur(float(dice.uniform(0, recipe.blur)))
+        blur = ImageFilter.GaussianBlur(float(rng.uniform(0, recipe.blur)))
         changed = np.asarray(Image.fromarray(changed).filter(blur))
     return changed, gain, shift
 

@@ -27,10 +27,10 @@ Form: TypeAlias = Literal["plain", "rows", "channels"]
 """Float values; 8-bit rows in blocks, with `_q` and `_scale` behind the name; 8-bit kernels, likewise."""
 FORMS: tuple[Form, ...] = get_args(Form)
 
-NOTE = "tongguocr.parameters"
+MAP_KEY = "tongguocr.parameters"
 
 
-class Stored(NamedTuple):
+class StoredParameter(NamedTuple):
     """Where one parameter lies."""
 
     initialiser: str
@@ -38,45 +38,45 @@ class Stored(NamedTuple):
     form: Form = "plain"
 
 
-Note: TypeAlias = dict[str, Stored]
+ParameterMap: TypeAlias = dict[str, StoredParameter]
 
 
-def find_parameters(graph: onnx.GraphProto, parameters: Mapping[str, NDArray[np.float32]]) -> Note:
+def find_parameters(graph: onnx.GraphProto, parameters: Mapping[str, NDArray[np.float32]]) -> ParameterMap:
     """Those of the parameters that the graph holds, as they are or transposed."""
     held = {
         numpy_helper.to_array(tensor).tobytes(): tensor.name
         for tensor in graph.initializer
         if tensor.data_type == onnx.TensorProto.FLOAT
     }
-    note: Note = {}
+    note: ParameterMap = {}
     for name, values in parameters.items():
         for transposed in (False, True):
             content = (values.T if transposed else values).tobytes()
             if content in held:
-                note[name] = Stored(held[content], transposed)
+                note[name] = StoredParameter(held[content], transposed)
                 break
     return note
 
 
-def write_note(model: onnx.ModelProto, note: Note) -> None:
+def write_parameter_map(model: onnx.ModelProto, note: ParameterMap) -> None:
     """Put the note into the graph's metadata, in place of any that is there."""
-    kept = [(entry.key, entry.value) for entry in model.metadata_props if entry.key != NOTE]
+    kept = [(entry.key, entry.value) for entry in model.metadata_props if entry.key != MAP_KEY]
     del model.metadata_props[:]
-    for key, value in [*kept, (NOTE, json.dumps(note, separators=(",", ":")))]:
+    for key, value in [*kept, (MAP_KEY, json.dumps(note, separators=(",", ":")))]:
         model.metadata_props.add(key=key, value=value)
 
 
-def read_note(model: onnx.ModelProto) -> Note:
+def read_parameter_map(model: onnx.ModelProto) -> ParameterMap:
     """The note of a graph; empty where there is none that can be understood."""
-    written = next((entry.value for entry in model.metadata_props if entry.key == NOTE), "{}")
+    written = next((entry.value for entry in model.metadata_props if entry.key == MAP_KEY), "{}")
     try:
-        note = {name: Stored(*entry) for name, entry in json.loads(written).items()}
+        note = {name: StoredParameter(*entry) for name, entry in json.loads(written).items()}
     except (ValueError, TypeError, AttributeError):
         return {}
     return note if all(stored.form in FORMS for stored in note.values()) else {}
 
 
-def missing(wanted: Iterable[str], notes: Iterable[Note]) -> list[str]:
+def missing(wanted: Iterable[str], notes: Iterable[ParameterMap]) -> list[str]:
     """Parameters that none of the notes knows."""
     known = {name for note in notes for name in note}
     return [name for name in wanted if name not in known]
@@ -112,13 +112,13 @@ def quantise(model: onnx.ModelProto) -> onnx.ModelProto:
     kept = [w for w in graph.initializer if w.name in used]
     del graph.initializer[:]
     graph.initializer.extend(kept)
-    write_note(result, _renewed(read_note(model), tables.stored, {w.name for w in kept}))
+    write_parameter_map(result, _renewed(read_parameter_map(model), tables.stored, {w.name for w in kept}))
     if not any(entry.domain == CONTRIB for entry in result.opset_import):
         result.opset_import.append(helper.make_opsetid(CONTRIB, 1))
     return result
 
 
-def _renewed(note: Note, stored: dict[str, Stored], kept: set[str]) -> Note:
+def _renewed(note: ParameterMap, stored: dict[str, StoredParameter], kept: set[str]) -> ParameterMap:
     """The note of where parameters lie, for those that lie in 8-bit tables now."""
     return {
         name: entry
@@ -140,7 +140,7 @@ class _Tables:
     def __init__(self, graph: onnx.GraphProto) -> None:
         self.graph = graph
         self.names: dict[bytes, str] = {}
-        self.stored: dict[str, Stored] = {}
+        self.stored: dict[str, StoredParameter] = {}
         """What became of each initialiser."""
 
     def add(self, rows: Floats) -> str:
@@ -177,7 +177,7 @@ def _matrix_product(node: NodeProto, rows: Floats, tables: _Tables, transposed: 
     """`rows` are the node's weights, or, if `transposed`, those turned."""
     n, k = rows.shape
     name = tables.add(np.ascontiguousarray(rows))
-    tables.stored[node.input[1]] = Stored(name, transposed, "rows")
+    tables.stored[node.input[1]] = StoredParameter(name, transposed, "rows")
     return helper.make_node(
         "MatMulNBits",
         [node.input[0], f"{name}_q", f"{name}_scale"],
@@ -195,7 +195,7 @@ def _matrix_product(node: NodeProto, rows: Floats, tables: _Tables, transposed: 
 def _lookup(node: NodeProto, weight: Floats, tables: _Tables) -> list[NodeProto]:
     """Rows of the shared table, made float again; the padding of the last block is cut off."""
     name, out = tables.add(np.ascontiguousarray(weight)), node.output[0]
-    tables.stored[node.input[0]] = Stored(name, False, "rows")
+    tables.stored[node.input[0]] = StoredParameter(name, False, "rows")
     blocks = -(-weight.shape[1] // BLOCK)
     kept = {
         "zero": np.float32(ZERO),
@@ -226,7 +226,7 @@ def _convolution(node: NodeProto, weight: Floats, tables: _Tables) -> list[NodeP
     largest = np.abs(weight).reshape(len(weight), -1).max(1).reshape(-1, *[1] * (weight.ndim - 1))
     scale = _scale(largest)
     name = node.input[1]
-    tables.stored[name] = Stored(name, False, "channels")
+    tables.stored[name] = StoredParameter(name, False, "channels")
     tables.keep(f"{name}_q", np.rint(weight / scale).astype(np.int8))
     tables.keep(f"{name}_scale", scale)
     result = NodeProto()

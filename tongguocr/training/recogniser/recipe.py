@@ -93,7 +93,7 @@ class Recipe:
     """... and batches of real lines that do."""
 
     @property
-    def easy(self) -> Recipe:
+    def for_validation(self) -> Recipe:
         """The same without what makes training harder: blocks to validate on, the same in every run."""
         return replace(
             self,
@@ -191,7 +191,7 @@ def best_canvas(
     return best
 
 
-def spare_ends(degradation: Degradation, canvas: Canvas) -> Degradation:
+def keep_on_canvas(degradation: Degradation, canvas: Canvas) -> Degradation:
     """A degradation whose turn and curl leave the text of a tight block on its canvas."""
     short, long = sorted((canvas.height, canvas.width))
     most = degrees(atan(2 * STRAY * short / long))

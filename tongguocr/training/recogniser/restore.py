@@ -1,6 +1,6 @@
 """A network to go on from: a folder of exported weights, or a run's model.pt, in; the network and codec out.
 
-An exported folder is read by the notes that its graphs carry (stored.py). From fp32 graphs the network comes
+An exported folder is read by the maps that its graphs carry (quantise.py). From fp32 graphs the network comes
 back exactly; from 8-bit ones as it reads: exporting it once more gives the same bytes in the tables. Only an
 exported folder needs onnx, which a machine that does nothing but train may lack.
 """
@@ -23,7 +23,7 @@ from tongguocr.training.recogniser.model import ModelSize, Recogniser
 from tongguocr.weights import MANIFEST, SHIPPED
 
 if TYPE_CHECKING:
-    from tongguocr.training.recogniser.quantise import Stored
+    from tongguocr.training.recogniser.quantise import StoredParameter
 
 MODEL = "model.pt"
 """The file of a run that has its best weights."""
@@ -61,13 +61,13 @@ def open_model(path: Path, codec_path: Path | None = None) -> tuple[Recogniser, 
     if path.is_dir():
         return restore(path)
     size, state = load_model(path)
-    codec = load_codec(codec_path) if codec_path else beside(path)
+    codec = load_codec(codec_path) if codec_path else load_codec_beside(path)
     if len(codec) != size.tokens:
         raise InputError(f"{path}: the model has {size.tokens} tokens and its codec {len(codec)}.")
     return _fill(size, state, path), codec
 
 
-def begin_from(model: Recogniser, path: Path, codec: Codec) -> None:
+def load_start(model: Recogniser, path: Path, codec: Codec) -> None:
     """Give a network the parameters of another one of its size, whose tokens mean the same."""
     state = restore(path)[0].state_dict() if path.is_dir() else load_model(path)[1]
     known = (path if path.is_dir() else path.parent) / CODEC
@@ -79,7 +79,7 @@ def begin_from(model: Recogniser, path: Path, codec: Codec) -> None:
         raise InputError(f"{path}: its parameters are not those of the network that is trained.") from None
 
 
-def beside(model: Path) -> Codec:
+def load_codec_beside(model: Path) -> Codec:
     """The codec that a run left beside its weights."""
     path = model.with_name(CODEC)
     if not path.exists():
@@ -92,14 +92,14 @@ def restore(folder: Path) -> tuple[Recogniser, Codec]:
     import onnx
     from onnx import numpy_helper
 
-    from tongguocr.training.recogniser.quantise import missing, read_note
+    from tongguocr.training.recogniser.quantise import missing, read_parameter_map
 
     weights = load_weights(folder)
     size, shapes = _shapes(weights.size, folder / MANIFEST)
     if len(weights.codec) != size.tokens:
         raise InputError(f"{folder}: the model has {size.tokens} tokens and its codec {len(weights.codec)}.")
     graphs = [onnx.load_model_from_string(data) for data in (weights.encoder, weights.decoder)]
-    notes = [read_note(graph) for graph in graphs]
+    notes = [read_parameter_map(graph) for graph in graphs]
     if missing(shapes, notes):
         raise InputError(f"{folder}: these weights do not say where their parameters lie; export them again.")
     state: dict[str, torch.Tensor] = {}
@@ -121,7 +121,9 @@ def _shapes(table: dict[str, Any], path: Path) -> tuple[ModelSize, dict[str, tup
         raise InputError(f"{path}: its sizes are not those of the network as it is now.") from None
 
 
-def _values(arrays: Arrays, stored: Stored, shape: tuple[int, ...], folder: Path) -> NDArray[np.float32]:
+def _values(
+    arrays: Arrays, stored: StoredParameter, shape: tuple[int, ...], folder: Path
+) -> NDArray[np.float32]:
     """One parameter, out of the form that it lies in."""
     from tongguocr.training.recogniser.quantise import restore_rows
 

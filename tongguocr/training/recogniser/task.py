@@ -26,9 +26,9 @@ from tongguocr.training.recogniser.labelled import Labelled
 from tongguocr.training.recogniser.losses import Forward, losses, total
 from tongguocr.training.recogniser.model import Recogniser
 from tongguocr.training.recogniser.page_feed import PageFeed, PageMaker
-from tongguocr.training.recogniser.restore import MODEL, begin_from, save_model
+from tongguocr.training.recogniser.restore import MODEL, load_start, save_model
 from tongguocr.training.recogniser.stage import BlockStage, PageStage
-from tongguocr.training.recogniser.validation import Judge
+from tongguocr.training.recogniser.validation import Validator
 from tongguocr.training.run import Run
 
 
@@ -42,7 +42,7 @@ class RecogniserTask:
     run: Run
     bos: int
     device: torch.device
-    validation: Judge | None
+    validator: Validator | None
     metric: str = "AR"
 
     def loss(self, content: Any, passed: float) -> tuple[Tensor, Mapping[str, Tensor]]:
@@ -52,7 +52,7 @@ class RecogniserTask:
         return total(found, self.run, passed), dict(zip(names, found, strict=True))
 
     def validate(self) -> dict[str, float]:
-        return self.validation.score(self.model) if self.validation is not None else {}
+        return self.validator.validate(self.model) if self.validator is not None else {}
 
     def save(self, folder: Path) -> None:
         save_model(self.model, folder / MODEL)
@@ -66,11 +66,11 @@ def train_blocks(data: Data, stage: BlockStage, out: Path, start: Path | None, d
         group = join_group(device)
         model = Recogniser(replace(stage.size, tokens=len(data.codec)))
         if start is not None:
-            begin_from(model, start, data.codec)
+            load_start(model, start, data.codec)
         checkpoints, forward = prepare(model, data.codec, run, out, group)
         painter = Painter.load(data, recipe, group.device)
-        validation = Judge.prepare(data, recipe, painter.atlas, group.device) if group.is_main else None
-        task = RecogniserTask(model, forward, run, data.codec.bos, group.device, validation)
+        validator = Validator.prepare(data, recipe, painter.atlas, group.device) if group.is_main else None
+        task = RecogniserTask(model, forward, run, data.codec.bos, group.device, validator)
         batches = feed.batches(group.device, painter, lambda: run.limits.passed(checkpoints.progress))
         train(task, EndlessFeed(batches), run, checkpoints, group)
     finally:
@@ -93,8 +93,8 @@ def train_pages(
     try:
         group = join_group(device)
         checkpoints, forward = prepare(model, codec, run, out, group)
-        validation = Judge(codec, feed.exams(group.device), ()) if group.is_main else None
-        task = RecogniserTask(model, forward, run, codec.bos, group.device, validation)
+        validator = Validator(codec, feed.validation_sets(group.device), ()) if group.is_main else None
+        task = RecogniserTask(model, forward, run, codec.bos, group.device, validator)
         train(task, feed.to(group.device), run, checkpoints, group, report)
     finally:
         feed.stop()
@@ -108,7 +108,7 @@ def prepare(
     if group.is_main:
         codec.save(out / CODEC)
     model.to(group.device)
-    freeze(model, run.kept)
+    freeze(model, run.frozen)
     model.stem.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     checkpoints = open_checkpoints(out, model, make_optimisers(model, run), group.is_main)
     if run.compile:

@@ -17,7 +17,7 @@ from tongguocr.alignment import MATCH, align
 from tongguocr.tokens.codec import Codec
 from tongguocr.tokens.transitions import TRANSITIONS
 from tongguocr.training.recogniser.block_feed import Data, to_device
-from tongguocr.training.recogniser.blocks import BlockMaker, Work
+from tongguocr.training.recogniser.blocks import BlockBatch, BlockMaker
 from tongguocr.training.recogniser.model import NOWHERE, STRIDE, Cache, Recogniser, find_peak
 from tongguocr.training.recogniser.recipe import Recipe
 from tongguocr.training.synth.gpu.lines import LineStore
@@ -26,61 +26,62 @@ from tongguocr.training.synth.gpu.render import GlyphAtlas, render_batch
 BLOCKS = 32
 """Blocks of each canvas."""
 SURPLUS = 16
-"""Tokens beyond the longest target of an exam, before a model that does not end is stopped."""
+"""Tokens beyond the longest target, before a model that does not end is stopped."""
 
 
 @dataclass(frozen=True, slots=True)
-class Exam:
-    """Images of one canvas and what they say."""
+class ValidationSet:
+    """Images of one canvas and their token targets."""
 
     images: Tensor
     tokens: list[list[int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Judge:
+class Validator:
+    """Reads the validation sets and scores what was read."""
+
     codec: Codec
-    drawn: tuple[Exam, ...]
-    real: tuple[Exam, ...]
+    synthetic: tuple[ValidationSet, ...]
+    real: tuple[ValidationSet, ...]
 
     @staticmethod
-    def prepare(data: Data, recipe: Recipe, atlas: GlyphAtlas, device: torch.device) -> Judge:
-        """Paint the exams: one batch of each canvas, drawn and real, without what makes training harder."""
-        recipe = recipe.easy
+    def prepare(data: Data, recipe: Recipe, atlas: GlyphAtlas, device: torch.device) -> Validator:
+        """Paint one batch of each canvas, synthetic and real, without what makes training harder."""
+        recipe = recipe.for_validation
         few = tuple(replace(canvas, blocks=min(BLOCKS, canvas.blocks)) for canvas in recipe.canvases)
-        drawn = _exams(
-            data.maker(77, replace(recipe, canvases=few, real=0.0), held_out=True), atlas, None, device
-        )
-        real: tuple[Exam, ...] = ()
+        maker = data.maker(77, replace(recipe, canvases=few, real=0.0), held_out=True)
+        synthetic = _paint_sets(maker, atlas, None, device)
+        real: tuple[ValidationSet, ...] = ()
         if data.held_out_lines is not None:
             store = LineStore.load(data.held_out_lines, device)
             maker = data.maker(78, replace(recipe, canvases=few, real=1.0), held_out=True)
-            real = _exams(maker, atlas, store, device)
-        return Judge(data.codec, drawn, real)
+            real = _paint_sets(maker, atlas, store, device)
+        return Validator(data.codec, synthetic, real)
 
-    def score(self, model: Recogniser) -> dict[str, float]:
+    def validate(self, model: Recogniser) -> dict[str, float]:
         """Figures of a model as it is now."""
         model.eval()
-        figures = self.figures(lambda exams: [ids for exam in exams for ids in self._read(model, exam)])
+        figures = self.score(lambda sets: [ids for one in sets for ids in self._read(model, one)])
         model.train()
         return figures
 
-    def figures(self, read: Callable[[Sequence[Exam]], list[list[int]]]) -> dict[str, float]:
-        """... and of anything else that reads the images of exams, in tokens of the codec."""
+    def score(self, read: Callable[[Sequence[ValidationSet]], list[list[int]]]) -> dict[str, float]:
+        """Figures of anything that reads images, in tokens of the codec."""
         figures: dict[str, float] = {}
-        for name, exams in (("", self.drawn), ("real ", self.real)):
-            if exams:
-                pairs = list(zip((ids for exam in exams for ids in exam.tokens), read(exams), strict=True))
+        for name, sets in (("", self.synthetic), ("real ", self.real)):
+            if sets:
+                pairs = list(zip((ids for one in sets for ids in one.tokens), read(sets), strict=True))
                 figures[f"{name}AR"] = round(accuracy(self._texts(pairs)), 4)
                 figures[f"{name}transitions"] = round(accuracy(self._transitions(pairs)), 4)
         return figures
 
-    def _read(self, model: Recogniser, exam: Exam) -> list[list[int]]:
-        half = torch.autocast(exam.images.device.type, torch.bfloat16, enabled=exam.images.is_cuda)
+    def _read(self, model: Recogniser, one: ValidationSet) -> list[list[int]]:
+        half = torch.autocast(one.images.device.type, torch.bfloat16, enabled=one.images.is_cuda)
         # A growing cache would have compiled layers compiled anew again and again.
         with half, torch.compiler.set_stance("force_eager"):
-            longest = max(map(len, exam.tokens)) + SURPLUS
-            return read_greedily(model, exam.images.float() / 255, self.codec, longest)
+            longest = max(map(len, one.tokens)) + SURPLUS
+            return read_greedily(model, one.images.float() / 255, self.codec, longest)
 
     def _texts(self, pairs: Sequence[tuple[list[int], list[int]]]) -> list[tuple[str, str]]:
         return [(_plain(self.codec, wanted), _plain(self.codec, found)) for wanted, found in pairs]
@@ -90,23 +91,26 @@ class Judge:
         return [(_moves(self.codec, wanted), _moves(self.codec, found)) for wanted, found in pairs]
 
 
-def _exams(
+def _paint_sets(
     maker: BlockMaker, atlas: GlyphAtlas, store: LineStore | None, device: torch.device
-) -> tuple[Exam, ...]:
-    exams: dict[tuple[int, int], Exam] = {}
-    for work in maker.batches():
-        key = (work.canvas.height, work.canvas.width)
-        if key not in exams:
-            exams[key] = _exam(to_device(work, device), atlas, store, maker.codec)
-        if len(exams) == len(maker.recipe.canvases):
-            return tuple(exams.values())
+) -> tuple[ValidationSet, ...]:
+    """The first batch of each canvas."""
+    sets: dict[tuple[int, int], ValidationSet] = {}
+    for batch in maker.batches():
+        key = (batch.canvas.height, batch.canvas.width)
+        if key not in sets:
+            sets[key] = _paint_set(to_device(batch, device), atlas, store, maker.codec)
+        if len(sets) == len(maker.recipe.canvases):
+            return tuple(sets.values())
     raise AssertionError("batches never end")
 
 
 @torch.no_grad()
-def _exam(work: Work, atlas: GlyphAtlas, store: LineStore | None, codec: Codec) -> Exam:
-    shown = render_batch(work.batch, atlas, work.degradation, work.seed, store)
-    return Exam(shown.images, [_until_eos(row, codec) for row in work.tokens.tolist()])
+def _paint_set(
+    block_batch: BlockBatch, atlas: GlyphAtlas, store: LineStore | None, codec: Codec
+) -> ValidationSet:
+    painted = render_batch(block_batch.batch, atlas, block_batch.degradation, block_batch.seed, store)
+    return ValidationSet(painted.images, [_until_eos(row, codec) for row in block_batch.tokens.tolist()])
 
 
 def _until_eos(ids: list[int], codec: Codec) -> list[int]:
@@ -134,14 +138,14 @@ def accuracy(pairs: Sequence[tuple[str, str]]) -> float:
 @torch.no_grad()
 def read_greedily(model: Recogniser, images: Tensor, codec: Codec, longest: int) -> list[list[int]]:
     """The most likely token at every step, all images together, up to eos."""
-    seen = model.look(model.encode(images))
+    image = model.keys_values(model.encode(images))
     tokens = torch.full((len(images), 1), codec.bos, dtype=torch.long, device=images.device)
     places = torch.full((len(images), 1, 2), NOWHERE, device=images.device)
     done = torch.zeros(len(images), dtype=torch.bool, device=images.device)
     written: list[Tensor] = []
     past: Cache | None = None
     for step in range(longest):
-        states, pointed, past = model.decode(tokens, places, seen, past)
+        states, pointed, past = model.decode(tokens, places, image, past)
         places = find_peak(pointed[:, -1], images.shape[-1] // STRIDE)[:, None]
         tokens = model.score(states[:, -1:]).argmax(-1)
         tokens = torch.where(done[:, None], codec.pad, tokens)
