@@ -18,7 +18,7 @@ from recognise_pages import FakeEngine, read_as
 
 from tongguocr.engines.base import Engine
 from tongguocr.errors import InputError, MissingExtraError
-from tongguocr.evaluate.compare import Comparing, Leaf, compare, find_leaves
+from tongguocr.evaluate.compare import Comparing, LabelledImage, compare, find_labelled_images
 from tongguocr.evaluate.compare_table import print_comparison
 from tongguocr.evaluate.metrics import METRICS
 from tongguocr.formats import write_page
@@ -60,9 +60,9 @@ def test_given_lines(suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("tongguocr.reader.open_engine", toy)
     followed: list[tuple[str, list[str]]] = []
 
-    def follow(leaves: Sequence[Leaf], name: str) -> Iterator[Leaf]:
-        followed.append((name, [leaf.stem for leaf in leaves]))
-        yield from leaves
+    def follow(images: Sequence[LabelledImage], name: str) -> Iterator[LabelledImage]:
+        followed.append((name, [labelled.stem for labelled in images]))
+        yield from images
 
     result = compare(make_folder(tmp_path, suffix), Comparing(given_lines=True), follow=follow)
     assert (result["way"], result["protocol"], result["pages"]) == ("given lines", "paper", 2)
@@ -122,7 +122,7 @@ def test_what_lacks_its_other_half_is_told(tmp_path: Path) -> None:
     (folder / "lone.txt").write_text("天\n", encoding="utf-8")
     Image.new("L", (9, 9)).save(folder / "alone.png")
     told: list[str] = []
-    assert [leaf.stem for leaf in find_leaves(folder, told.append)] == ["p1", "p2"]
+    assert [labelled.stem for labelled in find_labelled_images(folder, told.append)] == ["p1", "p2"]
     assert [Path(sentence.split(":")[0]).name for sentence in told] == ["lone.txt", "alone.png"]
 
 

@@ -24,12 +24,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     from tongguocr.formats import write_page
     from tongguocr.formats.picture import draw_lines, save_picture
-    from tongguocr.layout.detect import find_lines, open_detector
     from tongguocr.page import bare_page
+    from tongguocr.reader import Setup, open_reader
     from tongguocr.sources import load_pixels
 
     page = bare_page(args.image.name, load_pixels(args.image))
-    found = find_lines(page, open_detector(args.detector, args.weights), args.direction)
+    setup = Setup(
+        engine=None, detector=args.detector, detector_weights=args.weights, direction=args.direction
+    )
+    found = open_reader(setup).read(page)
     write_page(found, args.output)
     if args.picture:
         save_picture(draw_lines(found), args.picture)

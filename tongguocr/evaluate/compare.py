@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 ReadText: TypeAlias = Callable[[Page], list[str]]
 """A page with pixels, and with lines where they are given, in; its text in lines, in reading order, out."""
-Tell: TypeAlias = Callable[[str], None]
+Warn: TypeAlias = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Comparing:
 
 
 @dataclass(frozen=True, slots=True)
-class Leaf:
+class LabelledImage:
     """One image and what is written on it."""
 
     stem: str
@@ -57,36 +57,36 @@ class Leaf:
     reference: Path
 
 
-Follow: TypeAlias = Callable[[Sequence[Leaf], str], Iterable[Leaf]]
+Follow: TypeAlias = Callable[[Sequence[LabelledImage], str], Iterable[LabelledImage]]
 
 
 def compare(
     folder: Path,
     comparing: Comparing = Comparing(),
-    warn: Tell = lambda sentence: None,
-    follow: Follow = lambda leaves, name: leaves,
+    warn: Warn = lambda sentence: None,
+    follow: Follow = lambda labelled_images, name: labelled_images,
 ) -> Summary:
     """The figures of every engine; `follow` hands on the pages that one of them reads, and may show a bar."""
     check_installed(PROTOCOLS[comparing.protocol])
-    leaves = find_leaves(folder, warn)
-    for leaf in leaves if comparing.given_lines else ():
-        _check_lines(leaf)
+    labelled_images = find_labelled_images(folder, warn)
+    for labelled in labelled_images if comparing.given_lines else ():
+        _check_lines(labelled)
     readers, absent = open_readers(comparing)
     result: Summary = {
         "way": "given lines" if comparing.given_lines else "end to end",
         "protocol": comparing.protocol,
-        "pages": len(leaves),
+        "pages": len(labelled_images),
         "engines": {},
         "absent": absent,
     }
     if not comparing.given_lines and any(ENGINES[name].open_whole is None for name in readers):
         result["detector"] = comparing.detector
     for name, read in readers.items():
-        result["engines"][name] = _measure(follow(leaves, name), read, comparing)
+        result["engines"][name] = _measure(follow(labelled_images, name), read, comparing)
     return result
 
 
-def find_leaves(folder: Path, warn: Tell = lambda sentence: None) -> list[Leaf]:
+def find_labelled_images(folder: Path, warn: Warn = lambda sentence: None) -> list[LabelledImage]:
     """The images of a folder that have a reference of the same stem; what lacks the other is told."""
     if not folder.is_dir():
         raise InputError(f"{folder}: there is no such folder.")
@@ -97,16 +97,16 @@ def find_leaves(folder: Path, warn: Tell = lambda sentence: None) -> list[Leaf]:
     for stem in sorted(images.keys() - references.keys()):
         warn(f"{images[stem]}: there is no reference for this image; it is not compared.")
     both = sorted(references.keys() & images.keys())
-    leaves = [Leaf(stem, images[stem], references[stem]) for stem in both]
-    if not leaves:
+    labelled_images = [LabelledImage(stem, images[stem], references[stem]) for stem in both]
+    if not labelled_images:
         raise InputError(f"{folder}: there is no image here with a reference (.json, .xml, .alto or .txt).")
-    return leaves
+    return labelled_images
 
 
-def _check_lines(leaf: Leaf) -> None:
-    lines = read_page(leaf.reference).lines
+def _check_lines(labelled: LabelledImage) -> None:
+    lines = read_page(labelled.reference).lines
     if lines and all(area(line.box) <= 0 for line in lines):
-        raise InputError(f"{leaf.reference}: this reference does not say where its lines are.")
+        raise InputError(f"{labelled.reference}: this reference does not say where its lines are.")
 
 
 def open_readers(comparing: Comparing) -> tuple[dict[str, ReadText], dict[str, str]]:
@@ -153,28 +153,28 @@ def _open_whole(open_whole: Callable[[EngineOptions], WholeReader], comparing: C
     return read_text
 
 
-def _measure(leaves: Iterable[Leaf], read: ReadText, comparing: Comparing) -> Summary:
+def _measure(labelled_images: Iterable[LabelledImage], read: ReadText, comparing: Comparing) -> Summary:
     """One engine's figures over all pages, and how many it reads a minute; loading does not count."""
     protocol = PROTOCOLS[comparing.protocol]
     plain: dict[str, PageScore] = {}
     folded: dict[str, PageScore] = {}
     seconds = 0.0
-    for leaf in leaves:
-        page, wanted = _load(leaf, comparing.given_lines)
+    for labelled in labelled_images:
+        page, wanted = _load(labelled, comparing.given_lines)
         start = time.perf_counter()
         found = read(page)
         seconds += time.perf_counter() - start
-        plain[leaf.stem] = score_lines(found, wanted, protocol)
+        plain[labelled.stem] = score_lines(found, wanted, protocol)
         if comparing.fold_variants:
-            folded[leaf.stem] = score_lines(found, wanted, protocol, folded=True)
+            folded[labelled.stem] = score_lines(found, wanted, protocol, folded=True)
     result = {**summarise(plain, protocol), "pages_a_minute": round(60 * len(plain) / max(seconds, 1e-9), 2)}
     return result | ({"folded": summarise(folded, protocol)} if folded else {})
 
 
-def _load(leaf: Leaf, given_lines: bool) -> tuple[Page, list[str]]:
+def _load(labelled: LabelledImage, given_lines: bool) -> tuple[Page, list[str]]:
     """The page to read, without any text, and the text of its reference."""
-    page, known = bare_page(leaf.image.name, load_pixels(leaf.image)), read_page(leaf.reference)
+    page, known = bare_page(labelled.image.name, load_pixels(labelled.image)), read_page(labelled.reference)
     wanted = [line.text for line in known.lines]
     if not given_lines:
         return page, wanted
-    return take_lines(page, known, leaf.reference), wanted
+    return take_lines(page, known, labelled.reference), wanted

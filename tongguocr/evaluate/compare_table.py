@@ -24,6 +24,7 @@ def print_comparison(result: Summary) -> None:
 
 
 def make_table(result: Summary) -> Table:
+    """A row for each engine, and a second one with variants folded where that was asked for."""
     finder = f" (our lines found by {result['detector']})" if "detector" in result else ""
     pages = result["pages"]
     title = (
