@@ -19,8 +19,8 @@ from tongguocr.engines import open_engine
 from tongguocr.engines.base import BlockReading, make_inputs
 from tongguocr.engines.chat_protocol import find_endpoint
 from tongguocr.engines.guard import Guarded, character_cap
-from tongguocr.engines.server import Chat, ChatClient, ServerEngine
-from tongguocr.errors import InputError
+from tongguocr.engines.server import Chat, ChatClient, ServerEngine, open_server
+from tongguocr.errors import InputError, MissingExtraError
 from tongguocr.page import Block, Page
 
 
@@ -329,3 +329,15 @@ def test_it_has_to_be_named_in_full_and_is_not_contacted_before_it_reads() -> No
         assert isinstance(open_engine("server", url=server.url, model="m"), Guarded)
         assert open_engine("server", url=server.url, model="m").read([]) == []
         assert not server.questions
+
+
+def test_a_proxy_that_cannot_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALL_PROXY", "socks9://nowhere:1")
+    with pytest.raises(InputError, match=r"https://example.org/.*proxy that the environment names"):
+        open_server("https://example.org", "model")
+
+
+def test_without_its_extra_the_engine_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tongguocr.errors.find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match=r"The engine server .*tongguocr\[server\]"):
+        open_engine("server", url="http://localhost:1", model="model")

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from tongguocr.errors import InputError
+from tongguocr.errors import InputError, need
 from tongguocr.weights import SHIPPED
 
 if TYPE_CHECKING:
     from tongguocr.engines.base import Engine
+    from tongguocr.engines.server import ServerEngine
     from tongguocr.page import Pixels
 
     WholeReader: TypeAlias = Callable[[Pixels], list[str]]
@@ -105,15 +106,19 @@ def _open_tesseract_whole(options: EngineOptions) -> WholeReader:
 
 def _open_server(options: EngineOptions) -> Engine:
     from tongguocr.engines.guard import Guarded
-    from tongguocr.engines.server import open_server
 
-    return Guarded(open_server(options.url, options.model))
+    return Guarded(_server_engine(options))
 
 
 def _open_server_whole(options: EngineOptions) -> WholeReader:
+    return _server_engine(options).read_whole
+
+
+def _server_engine(options: EngineOptions) -> ServerEngine:
+    need("The engine server", "server", "httpx")
     from tongguocr.engines.server import open_server
 
-    return open_server(options.url, options.model).read_whole
+    return open_server(options.url, options.model)
 
 
 def _open_hf(options: EngineOptions) -> Engine:

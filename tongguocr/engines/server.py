@@ -253,12 +253,17 @@ def _open_http(endpoint: str, timeout: float) -> httpx.Client:
     """Without redirects, which would carry the key elsewhere, and without a proxy to this very machine."""
     host = urlsplit(endpoint).hostname or ""
     local = host in ("localhost", "::1") or host.startswith("127.")
-    return httpx.Client(
-        headers={"User-Agent": f"tongguocr/{__version__}"},
-        timeout=timeout,
-        follow_redirects=False,
-        trust_env=not local,
-    )
+    try:
+        return httpx.Client(
+            headers={"User-Agent": f"tongguocr/{__version__}"},
+            timeout=timeout,
+            follow_redirects=False,
+            trust_env=not local,
+        )
+    except (ImportError, ValueError) as error:
+        raise InputError(
+            f"{endpoint}: the proxy that the environment names cannot be used ({_reason(error)})."
+        ) from None
 
 
 def _authorization() -> dict[str, str]:
