@@ -1,5 +1,11 @@
 """Data sets on disk: each reader is a generator of pages with their lines in reading order.
 
+mthv2       MTHv2, pages of the Tripitaka
+m5hisdoc    M5HisDoc, regular and hard
+labels      the label files that these two have in common
+hisdoc1b    HisDoc1B, one annotation file a book
+folder      any folder of JSON, PAGE or ALTO files
+
 None of them is shipped. A page that cannot be read raises an InputError that names the file and the row; give
 `on_error` to record it and go on with the next page.
 """
