@@ -26,9 +26,9 @@ class Pruning:
     """Sixteen columns side by side are wider than a half-leaf of 21 characters is high: past the preferred
     ten by so much that no other term could win them back."""
     max_area: float = 0.9
-    """Of the page: a larger block is the page itself, which blocks exist to avoid ..."""
+    """Of the page: a larger block is the page itself, which blocks exist to avoid."""
     small_page_columns: int = 10
-    """... unless the page has no more columns than one block likes."""
+    """A page with no more columns than this, as many as one block likes, may be one block."""
     max_aspect: float = 25.0
     """A strip thinner than this leaves its characters a few pixels high on a square canvas."""
     min_fill: float = 0.05
@@ -43,7 +43,7 @@ class Candidates:
     valid: NDArray[np.bool_]
     """False where the interval runs past the page's end or was pruned."""
     boxes: Floats
-    """... x 4: the MBR of the interval's lines."""
+    """start x length x 4: the MBR of the interval's lines."""
     columns: Ints
     fill: Floats
     """Sum of line areas over the MBR's area."""

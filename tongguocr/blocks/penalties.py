@@ -60,11 +60,11 @@ class BlockPenalty:
     hopeless_strip: float = 16.0
 
     free_gap: float = 0.02
-    """Of the page's width: the paper between columns of an unruled page ..."""
+    """Of the page's width: the paper between columns of an unruled page."""
     free_gap_characters: float = 2.5
-    """... or this many characters: a cell left empty in a table, the spacing of a title page."""
+    """A gap of this many characters is free too: an empty cell of a table, the spacing of a title page."""
     wide_gap: float = 0.08
-    """Of the page's width beyond that: at the latest, a centre fold with its margins."""
+    """Of the page's width beyond what is free: at the latest, a centre fold with its margins."""
 
     whole_overlap: float = 0.5
     """Columns of one region share most of their height however they are indented or short; of two regions,

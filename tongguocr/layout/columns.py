@@ -20,13 +20,13 @@ from tongguocr.layout.order import order_lines
 from tongguocr.page import Line, Page
 
 SHARED = 0.5
-"""A line goes on with a column if it shares this part of the narrower width, or has its middle in it ..."""
+"""A line goes on with a column if it shares this part of the narrower width, or has its middle in it."""
 BELOW = 4.0
-"""... and begins no more than this many of its own thicknesses below: a wider blank parts registers."""
+"""It begins no more than this many of its own thicknesses below: a wider blank parts registers."""
 ROWS_OVERLAP = 0.5
-"""The rows of a note share no more than this part of the thinner one's width ..."""
+"""The rows of a note share no more than this part of the thinner one's width."""
 ROWS_APART = 1.0
-"""... and are no farther apart than this part of it; nor do they begin at heights that differ by more."""
+"""They are no farther apart than this part of it, nor do they begin at heights that differ by more."""
 
 CENTRED = 0.2
 """Main text stands this near to the middle of a note above or below it, in widths of both rows."""

@@ -56,21 +56,21 @@ class Detecting:
     wanted: float = 28.0
     """The middle character when looked at again."""
     good: tuple[float, float] = (0.7, 1.45)
-    """No second look if it would be enlarged by no less and no more than this ..."""
+    """No second look if it would be enlarged by no less and no more than this."""
     least: float = 11.0
-    """... and the small characters, the lowest tenth, are not below this."""
+    """No second look only if the small characters, the lowest tenth, are not below this either."""
     largest: float = 72.0
     """The large ones, the highest tenth, are kept below this."""
     coarse: float = 3.5
-    """How much smaller the look for large characters is ..."""
+    """How much smaller the look for large characters is."""
     from_coarse: float = 22.0
-    """... and from which size on it counts."""
+    """From which size on the look for large characters counts."""
     sparse: float = 0.03
     """If characters cover less of the page than this, most of them may be too small to be seen."""
     reduced: float = 0.5
-    """A page that is reduced to less than this is looked at closely in its middle ..."""
+    """A page that is reduced to less than this is looked at closely in its middle."""
     little: float = 12.0
-    """... and looked at again if twice as much text shows there, and so many characters more."""
+    """Such a page is looked at again if its middle shows twice as much text, and so many characters more."""
     enlarged: float = 2.0
     """No page is enlarged more."""
     most: float = 40_000_000
@@ -78,9 +78,9 @@ class Detecting:
     tile: int = 1280
     overlap: int = 192
     threshold: float = 0.3
-    """Characters with a lower score are not looked at ..."""
+    """Characters with a lower score are not looked at."""
     sure: float = 0.5
-    """... and those below this have no say in the scale."""
+    """Characters with a score below this have no say in the scale."""
     linking: Linking = field(default_factory=Linking)
     doubt: Doubt = field(default_factory=Doubt)
 

@@ -26,20 +26,21 @@ class Linking:
     reach: float = 0.5
     """The next character's centre is no farther than this from where it is expected."""
     skipped: float = 0.6
-    """Where one character was missed, the one after it is no farther than this from twice the way ..."""
+    """Where one character was missed, the one after it is no farther than this from twice the way."""
     goes_on: float = 0.2
-    """... and the line ends before it with no more than this likelihood: registers are as far apart."""
+    """A missed character is skipped only where the line ends before it with no more than this likelihood:
+    registers are as far apart."""
     ends: float = 0.5
     """Between two characters that are more likely than this the last and the first of their lines is no
     link; each may be sure of it and wrong, so both are asked."""
     uneven: float = 1.6
-    """Characters of one line differ by less than this ratio, across the line and in their longer side ..."""
+    """Characters of one line differ by less than this ratio, across the line and in their longer side."""
     even: float = 1.25
-    """... and by less than this where one was missed between them."""
+    """The same ratio where a character was missed between the two."""
     aside: float = 0.35
-    """The next character stands no farther to the side, in widths of the line ..."""
+    """The next character stands no farther to the side, in widths of the line."""
     steep: float = 0.6
-    """... nor at a steeper slope to the line's axis."""
+    """The next character stands at no steeper slope to the line's axis."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +50,13 @@ class Doubt:
     line: float = 0.4
     """The mean score of a line is at least this."""
     short_line: float = 0.5
-    """... and that of a short one this."""
+    """The mean score of a short line is at least this."""
     short: int = 2
     """Characters of a short line, at most."""
     far: float = 2.5
-    """A short line farther than this from all longer ones, in the page's units, is none, unless it is ..."""
+    """A short line farther than this from all longer ones, in the page's units, is none unless `sure`."""
     sure: float = 0.7
-    """... at least this sure."""
+    """The mean score from which a short line is believed wherever it stands."""
     sizes: tuple[float, float] = (0.3, 6.0)
     """A short line's characters over those of the page."""
     beyond: float = 0.15

@@ -20,17 +20,17 @@ from tongguocr.layout.frame import Flags, Floats, Ints, typical
 from tongguocr.page import Line
 
 SAME_TOP = 0.5
-"""Two rows of a note begin within this part of a row's thickness ..."""
+"""Two rows of a note begin within this part of a row's thickness."""
 ALIKE = 1.7
-"""... are no more than this many times as thick as one another ..."""
+"""Two rows of a note are no more than this many times as thick as one another."""
 ROW_STEP = (0.7, 1.55)
-"""... and their middles are this many thicknesses apart."""
+"""The middles of a note's rows are this many thicknesses apart."""
 CENTRED = 0.2
-"""Main text belongs to a pair if it is this near the pair's middle, in distances of the rows ..."""
+"""Main text belongs to a pair if it is this near the pair's middle, in distances of the rows."""
 AS_THICK = 0.75
-"""... is not much thinner than the rows ..."""
+"""Main text about a pair is at least this many times as thick as its rows."""
 ADJACENT = 2.2
-"""... and no farther above or below it than this, in the same measure."""
+"""Main text stands no farther above or below its pair than this, in distances of the rows."""
 THIN = 0.72
 """In a block without such main text, rows must be this much thinner than the typical main text."""
 BY_WIDTH = 0.5
@@ -44,9 +44,9 @@ KNOWN = 0.8
 FAR = 2.5
 """Column distances beyond which the next column need not be in step."""
 SLIM = 0.82
-"""Rows of a note that a detector took for main text are thinner than this share of the main text ..."""
+"""Rows of a note that a detector took for main text are thinner than this share of the main text."""
 CLOSE = 1.0
-"""... and their middles are nearer than this many of its thicknesses: its own columns are wider apart."""
+"""Their middles are nearer than this many thicknesses of the main text: its own columns are wider apart."""
 TOUCHING = 0.8
 """A row alone is a note if it is so near to main text above or below, in the same measure."""
 

@@ -20,19 +20,19 @@ from tongguocr.page import Kind, Page
 TRIM = 0.15
 """Heads and feet of lines may stray this far into a blank, in thicknesses of the typical line."""
 BLANK = 0.5
-"""A blank that divides upper from lower is at least this high, strays not counted, in the same measure ..."""
+"""A blank that divides upper from lower is at least this high, strays not counted, in the same measure."""
 REGISTER = 3.0
-"""... and has text at least this wide above and below, in the same measure."""
+"""The text above and below such a blank is at least this wide, in the same measure."""
 LYING = 1.8
 """A line in a page of columns lies if it is this many times as wide as high."""
 HEAD = 0.45
-"""Head notes are no higher than this part of the text below them ..."""
+"""Head notes are no higher than this part of the text below them."""
 SMALL = 0.8
-"""... and this much thinner than its main text, or set this much closer."""
+"""Head notes are this much thinner than the main text below them, or set this much closer."""
 GUTTER = 1.8
-"""A gutter without text is this many times as wide as any other blank between columns ..."""
+"""A gutter without text is this many times as wide as any other blank between columns."""
 MIDDLE = (0.25, 0.75)
-"""... and lies, like the fold, in this part of the block's width."""
+"""The gutter, like the fold, lies in this part of the block's width."""
 LEAF = 4.0
 """Right and left of the fold is text at least this wide, in thicknesses of the typical line."""
 FOLD_DROP = 0.08
