@@ -88,6 +88,7 @@ def run_together(what: str, root: Path) -> list[dict[str, float]]:
     return [json.loads(row) for row in (root / "out" / "log.jsonl").read_text().splitlines()]
 
 
+@pytest.mark.slow
 def test_two_processes_share_pages_and_parameters(tmp_path: Path) -> None:
     write_pages(tmp_path / "mine", 6, columns=2, length=3)
     records = run_together("pages", tmp_path)
@@ -95,6 +96,7 @@ def test_two_processes_share_pages_and_parameters(tmp_path: Path) -> None:
     assert records[-1]["step"] == 6, "three pages for one, two for the other, which repeats one; twice"
 
 
+@pytest.mark.slow
 def test_two_processes_share_drawn_blocks_and_the_clock(tmp_path: Path) -> None:
     from tongguocr.training.recogniser.train_data import gather_data
 

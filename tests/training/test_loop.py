@@ -33,7 +33,7 @@ from tongguocr.training.stage import find_stage, load_stage
 CHARS = "天地玄黃宇宙洪荒日月盈昃辰宿列張寒來暑往"
 STAGE = """
 [run]
-steps = 40
+steps = 20
 warm_up = 5
 validate_every = 60.0
 workers = 1
@@ -73,6 +73,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+@pytest.mark.slow
 def test_a_run_leaves_weights_that_load_and_can_be_resumed(folder: Path) -> None:
     result = run(
         "train", folder / "stage.toml", "--data", folder / "data", "--out", folder / "out", "--device", "cpu"
@@ -96,7 +97,7 @@ def test_a_run_leaves_weights_that_load_and_can_be_resumed(folder: Path) -> None
     write_page(Page("page.png", 200, 300, (Line("a", (120, 20, 160, 280)),)), lines)
     read = run("read", image, "--lines", lines, "--engine", "tongguocr", "--weights", folder / "weights")
     assert read.returncode == 0, read.stderr
-    longer = STAGE.replace("steps = 40", "steps = 43")
+    longer = STAGE.replace("steps = 20", "steps = 22")
     (folder / "longer.toml").write_text(longer, encoding="utf-8")
     resumed = run(
         *("train", folder / "longer.toml", "--data", folder / "data", "--out", folder / "out"),
@@ -111,8 +112,9 @@ def test_a_run_leaves_weights_that_load_and_can_be_resumed(folder: Path) -> None
         *("--device", "cpu"),
     )
     assert broken.returncode == 2 and "resume.pt" in broken.stderr
+    (folder / "short.toml").write_text(STAGE.replace("steps = 20", "steps = 2"), encoding="utf-8")
     on = run(
-        *("train", folder / "stage.toml", "--data", folder / "data", "--out", folder / "more"),
+        *("train", folder / "short.toml", "--data", folder / "data", "--out", folder / "more"),
         *("--device", "cpu", "--start", folder / "out" / "model.pt"),
     )
     assert on.returncode == 0, on.stderr

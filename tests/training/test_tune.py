@@ -63,6 +63,7 @@ def records(out: Path) -> list[dict[str, float]]:
     return [json.loads(row) for row in (out / "log.jsonl").read_text().splitlines()]
 
 
+@pytest.mark.slow
 def test_fine_tuning_by_the_commands_a_user_types(folder: Path) -> None:
     torch.manual_seed(0)
     start, out, stage = folder / "start", folder / "run", folder / "stage.toml"

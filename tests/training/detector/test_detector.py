@@ -97,6 +97,7 @@ def source(folder: Path) -> Source:
     return load_source(folder / "data", SMALL)
 
 
+@pytest.mark.slow
 def test_a_tiny_run_learns_to_find_characters(folder: Path) -> None:
     out = folder / "out"
     trained = run("train", folder / "stage.toml", "--data", folder / "data", "--out", out, "--device", "cpu")

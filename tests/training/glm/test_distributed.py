@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import torch
 from glm_models import write_model
 from labelled_pages import write_pages
@@ -67,6 +68,7 @@ def records(folder: Path) -> list[dict[str, float]]:
     return [json.loads(row) for row in (folder / "log.jsonl").read_text().splitlines()]
 
 
+@pytest.mark.slow
 def test_shared_parameters_learn_as_whole_ones_do(tmp_path: Path) -> None:
     write_pages(tmp_path / "mine", 5, columns=2, length=2)
     write_model(tmp_path / "model")
