@@ -20,15 +20,21 @@ from tongguocr.errors import InputError
 from tongguocr.formats import read_page
 from tongguocr.formats.picture import draw_lines
 from tongguocr.geometry import centre
-from tongguocr.layout.detect import CharacterDetector, Detecting, find_lines, load_network, open_detector
+from tongguocr.layout.detect import (
+    CharacterDetector,
+    DetectorSettings,
+    find_lines,
+    load_network,
+    open_detector,
+)
 from tongguocr.layout.peaks import (
     CHANNELS,
     HEAT,
     STRIDE,
+    concatenate,
     find_peaks,
     near_pairs,
     nothing,
-    together,
     without_echoes,
 )
 from tongguocr.layout.rapidocr import RapidocrDetector
@@ -202,12 +208,12 @@ def test_of_equal_neighbours_one_is_the_peak() -> None:
 def test_echoes_and_parts() -> None:
     text = characters([column(500, 100, 5)])
     echo = replace(text[np.array([2])].moved(1.0, 4, 3), scores=np.array([0.5], np.float32))
-    assert len(without_echoes(together([text, echo]))) == 5
+    assert len(without_echoes(concatenate([text, echo]))) == 5
     whole = characters([column(500, 300, 1, size=150)])
     part = characters([column(480, 290, 1)], score=0.6)
-    assert without_echoes(together([whole, part])).sides.max() == 150, "a part of a large character"
+    assert without_echoes(concatenate([whole, part])).sides.max() == 150, "a part of a large character"
     notes = characters([column(480, 290, 2), column(520, 290, 2)])
-    assert len(without_echoes(together([replace(whole, scores=whole.scores - 0.4), notes]))) == 4
+    assert len(without_echoes(concatenate([replace(whole, scores=whole.scores - 0.4), notes]))) == 4
     assert len(without_echoes(nothing())) == 0
 
 
@@ -250,7 +256,7 @@ def test_the_picture_shows_every_line() -> None:
 
 def test_settings_bound_the_pixels_of_a_look() -> None:
     calls: list[tuple[int, ...]] = []
-    settings_ = Detecting(most=90_000, reduced=0.0)
+    settings_ = DetectorSettings(most=90_000, reduced=0.0)
     pixels = paint(LINES, 700, 560)
     CharacterDetector(square_network(4, 90, calls), settings_).detect(pixels)
     assert calls and max(shape[2] * shape[3] for shape in calls) < 110_000

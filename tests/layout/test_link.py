@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tongguocr.layout.link import Doubt, Linking, drop_strays, link_characters, make_lines
-from tongguocr.layout.peaks import Characters, nothing, together
+from tongguocr.layout.peaks import Characters, concatenate, nothing
 from tongguocr.page import KINDS
 
 PAGE = (1000.0, 1400.0)
@@ -140,7 +140,7 @@ def test_strays_are_dropped() -> None:
     cut = characters([column(995, 100, 12)], score=0.9)
 
     def kept(*parts: Characters) -> int:
-        chars = together([text, *parts])
+        chars = concatenate([text, *parts])
         return len(drop_strays(chars, link_characters(chars), *PAGE))
 
     assert kept() == 3

@@ -9,7 +9,7 @@ numpy alone; the weights are checked by their SHA-256.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
@@ -19,10 +19,10 @@ from tongguocr.errors import InputError
 from tongguocr.geometry import clip
 from tongguocr.layout.columns import number_columns
 from tongguocr.layout.frame import WritingMode
-from tongguocr.layout.link import Doubt, Linking, drop_strays, link_characters, make_lines
+from tongguocr.layout.link import drop_strays, link_characters, make_lines
 from tongguocr.layout.notes import mend_kinds
 from tongguocr.layout.order import order_lines
-from tongguocr.layout.peaks import Characters, Floats, find_peaks, together, without_echoes
+from tongguocr.layout.peaks import Characters, Floats, concatenate, find_peaks, without_echoes
 from tongguocr.layout.tiling import cut_tiles, is_blank, padded, to_grey
 from tongguocr.page import Line, Page, Pixels
 from tongguocr.weights import MANIFEST, SHIPPED, open_session, read_checked, read_manifest
@@ -34,6 +34,35 @@ SHIPPED_DETECTOR = SHIPPED / "detector"
 
 Network: TypeAlias = Callable[[Floats], Floats]
 """1 x 1 x height x width from 0 to 1 -> CHANNELS x rows x columns (peaks.py)."""
+
+
+# Lengths are pixels of what the network sees.
+FIRST_SIDE = 1024
+"""The longer side at first."""
+WANTED_SIZE = 28.0
+"""The middle character when looked at again."""
+GOOD_CHANGE = (0.7, 1.45)
+"""No second look if it would be enlarged by no less and no more than this."""
+LEAST_SIZE = 11.0
+"""No second look only if the small characters, the lowest tenth, are not below this either."""
+LARGEST_SIZE = 72.0
+"""The large characters, the highest tenth, are kept below this."""
+COARSE = 3.5
+"""How much smaller the look for large characters is."""
+FROM_COARSE = 22.0
+"""From which size on the look for large characters counts."""
+SPARSE = 0.03
+"""If characters cover less of the page than this, most of them may be too small to be seen."""
+LITTLE = 12.0
+"""A reduced page is looked at again if its middle shows twice as much text and so many characters more."""
+MOST_ENLARGED = 2.0
+"""No page is enlarged more."""
+TILE = 1280
+TILE_OVERLAP = 192
+THRESHOLD = 0.3
+"""Characters with a lower score are not looked at."""
+SURE = 0.5
+"""Characters with a score below this have no say in the scale."""
 
 
 class LineDetector(Protocol):
@@ -48,41 +77,13 @@ class LineDetector(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Detecting:
-    """How a page is looked at; lengths are pixels of what the network sees."""
+class DetectorSettings:
+    """How a page is looked at."""
 
-    first: int = 1024
-    """The longer side at first."""
-    wanted: float = 28.0
-    """The middle character when looked at again."""
-    good: tuple[float, float] = (0.7, 1.45)
-    """No second look if it would be enlarged by no less and no more than this."""
-    least: float = 11.0
-    """No second look only if the small characters, the lowest tenth, are not below this either."""
-    largest: float = 72.0
-    """The large ones, the highest tenth, are kept below this."""
-    coarse: float = 3.5
-    """How much smaller the look for large characters is."""
-    from_coarse: float = 22.0
-    """From which size on the look for large characters counts."""
-    sparse: float = 0.03
-    """If characters cover less of the page than this, most of them may be too small to be seen."""
     reduced: float = 0.5
     """A page that is reduced to less than this is looked at closely in its middle."""
-    little: float = 12.0
-    """Such a page is looked at again if its middle shows twice as much text, and so many characters more."""
-    enlarged: float = 2.0
-    """No page is enlarged more."""
     most: float = 40_000_000
     """Pixels of one look."""
-    tile: int = 1280
-    overlap: int = 192
-    threshold: float = 0.3
-    """Characters with a lower score are not looked at."""
-    sure: float = 0.5
-    """Characters with a score below this have no say in the scale."""
-    linking: Linking = field(default_factory=Linking)
-    doubt: Doubt = field(default_factory=Doubt)
 
 
 class CharacterDetector:
@@ -90,22 +91,22 @@ class CharacterDetector:
 
     tells_kinds = True
 
-    def __init__(self, network: Network, settings: Detecting = Detecting()) -> None:
+    def __init__(self, network: Network, settings: DetectorSettings = DetectorSettings()) -> None:
         self.network, self.settings = network, settings
 
     def detect(self, pixels: Pixels) -> tuple[Line, ...]:
         chars = self.find_characters(pixels)
-        chains = link_characters(chars, self.settings.linking)
+        chains = link_characters(chars)
         height, width = pixels.shape[:2]
-        lines = make_lines(chars, drop_strays(chars, chains, width, height, self.settings.doubt))
+        lines = make_lines(chars, drop_strays(chars, chains, width, height))
         return tuple(_on_page(line, width, height) for line in lines)
 
     def find_characters(self, pixels: Pixels) -> Characters:
         """All characters, in page pixels, from the look that sees them best."""
-        factor = self._bounded(pixels, self.settings.first / max(pixels.shape[:2]), 1.0)
+        factor = self._bounded(pixels, FIRST_SIDE / max(pixels.shape[:2]), 1.0)
         chars = self._looks(pixels, factor)
         finer = factor
-        while _covered(chars, pixels) < self.settings.sparse or self._misses_small(pixels, chars, finer):
+        while _covered(chars, pixels) < SPARSE or self._misses_small(pixels, chars, finer):
             finer, before = self._bounded(pixels, 2 * finer, 1.0), finer
             if finer < 1.2 * before:
                 break
@@ -114,7 +115,7 @@ class CharacterDetector:
                 factor, chars = finer, more
         change = self._change(chars, factor)
         if change != 1.0:
-            better = self._bounded(pixels, change * factor, self.settings.enlarged)
+            better = self._bounded(pixels, change * factor, MOST_ENLARGED)
             if abs(np.log(better / factor)) > 0.1:
                 chars = self._looks(pixels, better)
         return chars
@@ -124,16 +125,16 @@ class CharacterDetector:
         s = self.settings
         if factor >= s.reduced:
             return False
-        half = round(s.first / (4 * factor))
+        half = round(FIRST_SIDE / (4 * factor))
         y, x = pixels.shape[0] // 2, pixels.shape[1] // 2
         top, left = max(y - half, 0), max(x - half, 0)
         here = (np.abs(chars.centres - (x, y)) < half).all(1)
         close = self._look(pixels[top : y + half, left : x + half], 2 * factor)
-        return self._worth(without_echoes(close)) > 2 * self._worth(chars[here]) + s.little
+        return self._worth(without_echoes(close)) > 2 * self._worth(chars[here]) + LITTLE
 
     def _worth(self, chars: Characters) -> float:
         """How much text was found: characters that hang together, by their scores."""
-        chains = link_characters(chars, self.settings.linking)
+        chains = link_characters(chars)
         return float(sum(chars.scores[chain].sum() for chain in chains if len(chain) > 2))
 
     def _bounded(self, pixels: Pixels, factor: float, most: float) -> float:
@@ -142,43 +143,41 @@ class CharacterDetector:
 
     def _change(self, chars: Characters, factor: float) -> float:
         """How much larger the page should be looked at; 1 if it is well as it is."""
-        s = self.settings
-        chars = chars[chars.scores >= s.sure]
+        chars = chars[chars.scores >= SURE]
         if not len(chars):
             return 1.0
         size = np.sqrt(chars.sides.prod(1)) * factor
         low, middle, high = np.percentile(size, [10, 50, 90])
-        change = max(s.wanted / middle, 1.1 * s.least / low)
-        change = min(change, max(s.largest / high, s.wanted / middle))
-        return 1.0 if s.good[0] <= change <= s.good[1] and low >= s.least else float(change)
+        change = max(WANTED_SIZE / middle, 1.1 * LEAST_SIZE / low)
+        change = min(change, max(LARGEST_SIZE / high, WANTED_SIZE / middle))
+        return 1.0 if GOOD_CHANGE[0] <= change <= GOOD_CHANGE[1] and low >= LEAST_SIZE else float(change)
 
     def _looks(self, pixels: Pixels, factor: float) -> Characters:
         """What is seen at this scale, and large characters at a much smaller one."""
-        s = self.settings
         fine = self._look(pixels, factor)
-        small = factor / s.coarse
-        if max(pixels.shape[:2]) * small < 2 * s.from_coarse:
+        small = factor / COARSE
+        if max(pixels.shape[:2]) * small < 2 * FROM_COARSE:
             return without_echoes(fine)
         coarse = self._look(pixels, small)
-        large = coarse[coarse.units * small >= s.from_coarse]
-        return without_echoes(together([fine, large]))
+        large = coarse[coarse.units * small >= FROM_COARSE]
+        return without_echoes(concatenate([fine, large]))
 
     def _look(self, pixels: Pixels, factor: float) -> Characters:
         """Characters at one scale, tile by tile, in page pixels."""
-        grey, s = to_grey(pixels, factor), self.settings
+        grey = to_grey(pixels, factor)
         found = []
-        for tile in cut_tiles(grey.shape[1], grey.shape[0], s.tile, s.overlap):
+        for tile in cut_tiles(grey.shape[1], grey.shape[0], TILE, TILE_OVERLAP):
             part = grey[tile.y0 : tile.y1, tile.x0 : tile.x1]
             if is_blank(part):
                 continue
-            chars = find_peaks(self.network(padded(part)), s.threshold).moved(1.0, tile.x0, tile.y0)
+            chars = find_peaks(self.network(padded(part)), THRESHOLD).moved(1.0, tile.x0, tile.y0)
             x, y = chars.centres.T
             left, top, right, bottom = tile.core
             inside = (x >= left) & (x < right) & (y >= top) & (y < bottom)
             # The padding shows the edge again, and perhaps half of a character in it.
             inside &= (x < grey.shape[1]) & (y < grey.shape[0]) & (x >= 0) & (y >= 0)
             found.append(chars[inside])
-        return together(found).moved(pixels.shape[1] / grey.shape[1])
+        return concatenate(found).moved(pixels.shape[1] / grey.shape[1])
 
 
 def _covered(chars: Characters, pixels: Pixels) -> float:

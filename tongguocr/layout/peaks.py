@@ -87,7 +87,7 @@ def nothing() -> Characters:
     return Characters(*(np.zeros(shape, np.float32) for shape in ((0, 4), 0, (0, 2), 0, (0, 4), 0)))
 
 
-def together(parts: Sequence[Characters]) -> Characters:
+def concatenate(parts: Sequence[Characters]) -> Characters:
     """Characters of several looks, one behind the other."""
     columns = zip(*(part._parts() for part in (nothing(), *parts)), strict=True)
     return Characters(*(np.concatenate(column) for column in columns))
