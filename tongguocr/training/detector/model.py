@@ -31,15 +31,15 @@ class DetectorSize:
     """About 2.6 M parameters and 23,000 multiplications a pixel."""
 
     stem: int = 16
-    """Channels at half the resolution ..."""
+    """Channels at half the resolution."""
     widths: tuple[int, ...] = (48, 96, 160, 224)
-    """... at a quarter, an eighth, a sixteenth, a thirty-second."""
+    """Channels at a quarter, an eighth, a sixteenth and a thirty-second of the resolution."""
     inner: tuple[int, ...] = (48, 96, 48, 48)
     """Channels inside the blocks there."""
     down: tuple[int, ...] = (2, 2, 3, 4)
-    """Blocks on the way down, at each resolution ..."""
+    """Blocks on the way down, at each resolution."""
     up: tuple[int, ...] = (1, 1, 2)
-    """... and on the way up."""
+    """Blocks on the way up, at each resolution."""
     head: int = 64
 
 

@@ -17,9 +17,9 @@ from tongguocr.layout.peaks import FIRST, HEAT, KIND, LAST, NEXT, SHIFT, SIZE, S
 from tongguocr.training.detector.paint import DOUBTFUL, Labels
 
 SPREAD = 0.1
-"""The heat's standard deviation, as a share of the character's size ..."""
+"""The heat's standard deviation, as a share of the character's size."""
 NARROW, WIDE = 0.55, 2.5
-"""... within these bounds, in cells."""
+"""The bounds of that deviation, in cells."""
 REACH = 7
 """Cells each way in which a character warms the map: three times WIDE."""
 RARE = (1.0, 1.0, 3.0, 3.0)

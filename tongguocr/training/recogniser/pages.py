@@ -66,9 +66,9 @@ class PageRecipe:
     brightness: float = 0.08
     contrast: float = 0.15
     blur: float = 0.8
-    """Radius in pixels, at most, of every third sample ..."""
+    """Radius in pixels at most, of the third of samples that are out of focus."""
     noise: float = 0.03
-    """... and grain, of every third."""
+    """Grain at most, of the third of samples that have any."""
 
     def __post_init__(self) -> None:
         if self.granularity not in ("page", "block"):

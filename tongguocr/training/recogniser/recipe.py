@@ -56,19 +56,19 @@ class Recipe:
     """Five columns of 21 characters, a corner of a page, a register, ten columns, a fold's title: about
     equal work each."""
     size: tuple[float, float] = (34.0, 50.0)
-    """Pixels of a character's height, for most blocks ..."""
+    """Pixels of a character's height, for most blocks."""
     small: tuple[float, float] = (20.0, 34.0)
     small_share: float = 0.2
-    """... and for those whose scan has no more."""
+    """Share of the blocks whose characters are `small`, as those of a scan that has no more."""
     longest: int = 380
     """Tokens of a block at most."""
     built: float = 0.3
     """How many blocks come from the block builder; the others are runs of columns."""
     most_columns: int = 10
     random_text: float = 0.15
-    """Blocks of characters drawn by flattened frequency ..."""
+    """Share of blocks with characters drawn by flattened frequency."""
     uniform_text: float = 0.15
-    """... and of all characters alike, so that rare ones get examples."""
+    """Share of blocks with all characters alike, so that rare ones get examples."""
     real: float = 0.2
     """Batches of real lines."""
     enlarged: tuple[float, float] = (1.1, 2.0)
@@ -88,9 +88,9 @@ class Recipe:
     circled: float = 0.12
     """Pages with circles between their sections."""
     tight: float = 0.1
-    """Drawn blocks that fill a narrow canvas to its edges ..."""
+    """Share of synthetic blocks that fill a narrow canvas to its edges."""
     tight_lines: float = 0.15
-    """... and batches of real lines that do."""
+    """Share of batches of real lines that fill a narrow canvas."""
 
     @property
     def for_validation(self) -> Recipe:
