@@ -114,10 +114,10 @@ def test_background_falls_back_to_the_bright_part() -> None:
     rng = np.random.default_rng(0)
     pixels = np.where(rng.random((50, 50)) < 0.4, INK, PAPER).astype(np.uint8)
     nothing_free = np.zeros((50, 50), np.bool_)
-    assert estimate_background(pixels, nothing_free, CropSettings()) == (PAPER,)
+    assert estimate_background(pixels, nothing_free) == (PAPER,)
     one_free = nothing_free.copy()
     one_free[np.argwhere(pixels == INK)[0][0], np.argwhere(pixels == INK)[0][1]] = True
-    assert estimate_background(pixels, one_free, CropSettings()) == (PAPER,), "one pixel proves nothing"
+    assert estimate_background(pixels, one_free) == (PAPER,), "one pixel proves nothing"
 
 
 @pytest.mark.parametrize("outside", [(-90, -90, -50, -50), (900, 900, 950, 990), (100, 100, 100, 100)])

@@ -20,21 +20,23 @@ from tongguocr.page import CANVAS_PADDING, Block, Crop, Line, Page, Pixels
 
 Mask = NDArray[np.bool_]
 
+LEAST_MARGIN = 4
+"""Pixels: no block gets a narrower margin, however small its page."""
+RELIABLE = 0.02
+"""Share of the region that must be free of all text for its median to count as background."""
+PAPER_PERCENTILE = 85.0
+"""Where too little is free: paper is brighter than ink, so the bright part of the region's own pixels."""
+
 
 @dataclass(frozen=True, slots=True)
 class CropSettings:
-    """How much room a block gets and where its background colour comes from."""
+    """How much room a block gets on its canvas."""
 
     margin: float = 0.01
     """p, in units of the page's longer side: half a character of a half-leaf, so that strokes outside a tight
     box and the rules beside it stay visible."""
-    min_margin: int = 4
     padding: float = CANVAS_PADDING
     """alpha: the canvas's side over the longer side of the region."""
-    reliable: float = 0.02
-    """Share of the region that must be free of all text for its median to count as background."""
-    paper_percentile: float = 85.0
-    """Fallback: paper is brighter than ink, so the bright part of the region's own pixels."""
 
 
 def crop_blocks(
@@ -45,7 +47,7 @@ def crop_blocks(
 
 
 def crop_block(page: Page, block: Block, settings: CropSettings = CropSettings()) -> Crop:
-    """Expand, mask, pad."""
+    """The block's region, expanded, with the lines of other blocks masked, on its square canvas."""
     if page.pixels is None:
         raise ValueError("a page without pixels cannot be cropped")
     region = expanded_region(block.box, page.pixels.shape[1], page.pixels.shape[0], settings)
@@ -53,14 +55,14 @@ def crop_block(page: Page, block: Block, settings: CropSettings = CropSettings()
     pixels = page.pixels[y0:y1, x0:x1].copy()
     own = line_mask(block.lines(page), region)
     foreign = line_mask(page.lines[: block.start] + page.lines[block.stop :], region)
-    background = estimate_background(pixels, ~(own | foreign), settings)
+    background = estimate_background(pixels, ~(own | foreign))
     pixels[foreign & ~own] = background
     return _on_square(block, pixels, region, background, settings.padding)
 
 
 def expanded_region(box: Box, page_width: int, page_height: int, settings: CropSettings) -> Box:
     """Omega_t: the block's box and its margin, clipped to the page, in whole pixels, at least one."""
-    margin = max(settings.margin * max(page_width, page_height), settings.min_margin)
+    margin = max(settings.margin * max(page_width, page_height), LEAST_MARGIN)
     x0, y0, x1, y1 = clip(expand(box, margin), page_width, page_height)
     left, top = min(floor(x0), page_width - 1), min(floor(y0), page_height - 1)
     return (left, top, max(ceil(x1), left + 1), max(ceil(y1), top + 1))
@@ -82,13 +84,13 @@ def line_mask(lines: Iterable[Line], region: Box) -> Mask:
     return np.asarray(canvas, dtype=np.bool_)
 
 
-def estimate_background(pixels: Pixels, free: Mask, settings: CropSettings) -> tuple[int, ...]:
+def estimate_background(pixels: Pixels, free: Mask) -> tuple[int, ...]:
     """The colour of the paper here: the median of text-free pixels, or else of the region's bright part."""
     flat = pixels.reshape(pixels.shape[0] * pixels.shape[1], -1)
     chosen = flat[free.ravel()]
-    if len(chosen) < max(settings.reliable * len(flat), 1):
+    if len(chosen) < max(RELIABLE * len(flat), 1):
         grey = flat.mean(axis=1)
-        chosen = flat[grey >= np.percentile(grey, settings.paper_percentile)]
+        chosen = flat[grey >= np.percentile(grey, PAPER_PERCENTILE)]
     return tuple(int(v) for v in np.median(chosen, axis=0))
 
 
