@@ -37,11 +37,11 @@ from paths import HELPERS
 
 from tongguocr.batch import FAILED, Job, run_job
 from tongguocr.batch.actor import PageActor, Row, Step, make_finder, make_reader
-from tongguocr.batch.cluster import Cluster, ClusterPool, local_cpus, plan
+from tongguocr.batch.cluster import ClusterPool, local_cpus, plan
+from tongguocr.batch.job import Cluster, Task
 from tongguocr.batch.locks import FOLDER
 from tongguocr.batch.pool import WorkerFailure
 from tongguocr.batch.results import result_paths
-from tongguocr.batch.run import Task
 from tongguocr.cli import main
 from tongguocr.errors import InputError
 from tongguocr.formats import Style, write_page

@@ -15,7 +15,7 @@ from pathlib import Path
 from job_readers import pages_of, read_shade
 
 from tongguocr.batch import Job, ReadPage, run_with_progress
-from tongguocr.batch.cluster import Cluster
+from tongguocr.batch.job import Cluster
 from tongguocr.page import Page
 
 

@@ -1,6 +1,7 @@
 """Many pages: each is read and written by itself, once, and what is done is not done again.
 
 listing   sources -> pages under names of their own
+job       one page: what is to be done, what became of it
 run       the job: pages in, results and outcomes out
 pool      processes that work; one that dies or hangs costs one page
 locks     which process reads which page, where several share a folder
@@ -10,14 +11,16 @@ cluster   the same job with its processes on a Ray cluster
 actor     what works there
 """
 
+from tongguocr.batch.job import Cluster, Job, Outcome, ReadPage
 from tongguocr.batch.listing import SourceListing, list_pages
 from tongguocr.batch.pool import share_cores
 from tongguocr.batch.results import FAILED, parse_formats
-from tongguocr.batch.run import Job, Outcome, ReadPage, run_job
+from tongguocr.batch.run import run_job
 from tongguocr.batch.terminal import run_with_progress
 
 __all__ = [
     "FAILED",
+    "Cluster",
     "Job",
     "Outcome",
     "ReadPage",

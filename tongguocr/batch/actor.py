@@ -1,6 +1,6 @@
 """What works on a machine of a Ray cluster: an actor, and the process that it keeps.
 
-In: rows of a table, each with a task of a job (run.py). Out: the rows, each with the task as it goes on to
+In: rows of a table, each with a task of a job (job.py). Out: the rows, each with the task as it goes on to
 the next kind of actor, or with what became of it. An actor does not read itself: it keeps one process that
 does (pool.py), so that a page that brings it down or hangs costs no more than that page, as in a job without
 Ray. If an actor or its machine is lost, Ray starts it anew and gives it its task again; what is done stays
@@ -22,10 +22,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, TypeAlias
 
-from tongguocr.batch.locks import hashed_name
-from tongguocr.batch.pool import Pool, WorkerFailure
-from tongguocr.batch.results import missing
-from tongguocr.batch.run import (
+from tongguocr.batch.job import (
     Outcome,
     ReadPage,
     Task,
@@ -33,6 +30,9 @@ from tongguocr.batch.run import (
     failure_outcome,
     process_page,
 )
+from tongguocr.batch.locks import hashed_name
+from tongguocr.batch.pool import Pool, WorkerFailure
+from tongguocr.batch.results import missing
 from tongguocr.errors import InputError
 from tongguocr.files import make_folder, write_bytes
 from tongguocr.page import Page

@@ -27,9 +27,9 @@ from types import TracebackType
 from typing import Any
 
 from tongguocr.batch.actor import PageActor, Row, Step, count_path, make_finder, make_reader
+from tongguocr.batch.job import Cluster, Job, Outcome, ReadPage, Task
 from tongguocr.batch.pool import WorkerFailure
 from tongguocr.batch.results import one_line
-from tongguocr.batch.run import Job, Outcome, ReadPage, Task
 from tongguocr.errors import InputError, need
 
 WAVE = 20_000
@@ -41,22 +41,6 @@ CPUS_PER_SERVER_WORKER = 4
 """So many processors find the lines for one worker that asks a server."""
 CONNECT_TIMEOUT = 30.0
 """Seconds for a cluster to answer."""
-
-
-@dataclass(frozen=True, slots=True)
-class Cluster:
-    """Where and how a job is spread."""
-
-    address: str | None = None
-    """As Ray takes it: auto, HOST:PORT. None: a cluster on this machine, for this job."""
-    workers: int | None = None
-    """How many workers read; None: as many as there is room for."""
-    threads: int = 1
-    """Processors for each worker that has neither a GPU nor a server."""
-    gpus_each: float = 0.0
-    """How much of a GPU each worker that reads gets."""
-    find: Callable[[], ReadPage] | None = None
-    """Opens what finds lines, if workers of their own do that; what reads then gets pages with lines."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,11 @@ import contextlib
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
+from tongguocr.batch.job import Job, Outcome, ReadPage, State, Task, process_page
 from tongguocr.batch.locks import FOLDER, PageLocks
 from tongguocr.batch.pool import Pool, WorkerFailure
 from tongguocr.batch.results import (
@@ -25,63 +25,16 @@ from tongguocr.batch.results import (
     remove,
     result_paths,
     write_failures,
-    write_results,
 )
 from tongguocr.errors import InputError
 from tongguocr.files import make_folder
-from tongguocr.formats import Style
-from tongguocr.page import Page
 from tongguocr.sources import SourcePage
 
 if TYPE_CHECKING:
-    from tongguocr.batch.cluster import Cluster, ClusterPool
-
-ReadPage: TypeAlias = Callable[[Page, str], Page]
-"""A page with pixels, and its name in; the same with lines and text out."""
-
-State: TypeAlias = Literal["read", "done", "elsewhere", "failed"]
+    from tongguocr.batch.cluster import ClusterPool
 
 POLL_SECONDS = 0.5
 """Seconds between two looks at pages that another process reads."""
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """What is to be done."""
-
-    out: Path
-    formats: tuple[str, ...] = ("txt", "json")
-    workers: int = 1
-    time_limit: float = 300.0
-    """Seconds for one page."""
-    style: Style = field(default_factory=Style)
-    again: bool = False
-    """Remove what these pages have in these formats, and do everything anew."""
-    cluster: Cluster | None = None
-    """Where the working processes are, if not here."""
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of one page."""
-
-    name: str
-    state: State
-    """Read now; done before; read by another process meanwhile; not read, for this reason."""
-    reason: str = ""
-    characters: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """One page on its way to a working process."""
-
-    page: SourcePage
-    paths: tuple[Path, ...]
-    unfinished: Path
-    style: Style
-    loaded: Page | None = None
-    """The page as another process loaded it, if one did."""
 
 
 def run_job(
@@ -209,29 +162,3 @@ def _fail(locks: PageLocks, name: str, file: str, reason: str) -> Outcome:
 
 def _make_worker(prepare: Callable[[], ReadPage]) -> Callable[[Task], Outcome]:
     return partial(process_page, prepare())
-
-
-def process_page(read: ReadPage, task: Task) -> Outcome:
-    """Load, read and write one page, in a working process."""
-    page = task.page
-    try:
-        result = read(task.loaded or page.load_page(), page.name)
-        write_results(result, task.paths, task.unfinished, task.style)
-    except Exception as error:
-        return failure_outcome(error, page)
-    return Outcome(page.name, "read", characters=count_characters(result))
-
-
-def count_characters(page: Page) -> int:
-    """How many characters were read on a page."""
-    return sum(len(line.text) for line in page.lines)
-
-
-def failure_outcome(error: Exception, page: SourcePage) -> Outcome:
-    """What went wrong with a page, as one sentence."""
-    if isinstance(error, InputError):
-        return Outcome(page.name, "failed", str(error))
-    if isinstance(error, MemoryError):
-        return Outcome(page.name, "failed", f"{page.file}: page {page.name} does not fit into memory.")
-    # A fault of ours on one page must not cost the others; it is named as what it is.
-    return Outcome(page.name, "failed", f"{page.file}: {type(error).__name__}: {error}")

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Any
 
+from tongguocr.batch.job import Job, Outcome, ReadPage
 from tongguocr.batch.results import FAILED
-from tongguocr.batch.run import Job, Outcome, ReadPage, run_job
+from tongguocr.batch.run import run_job
 from tongguocr.progress import PageBar, page_bar
 from tongguocr.sources import SourcePage
 

@@ -17,8 +17,7 @@ from tongguocr.errors import InputError
 from tongguocr.formats import FORMATS, Style, render_page, write_page
 
 if TYPE_CHECKING:
-    from tongguocr.batch import ReadPage
-    from tongguocr.batch.cluster import Cluster
+    from tongguocr.batch import Cluster, ReadPage
     from tongguocr.engines import EngineEntry
     from tongguocr.reader import Setup
 
@@ -203,7 +202,7 @@ def _spread(args: argparse.Namespace) -> tuple[Callable[[], ReadPage], Cluster]:
     from dataclasses import replace
     from functools import partial
 
-    from tongguocr.batch.cluster import Cluster
+    from tongguocr.batch import Cluster
     from tongguocr.errors import need
     from tongguocr.reader import open_reader
 
