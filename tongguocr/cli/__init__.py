@@ -9,9 +9,9 @@ error and exit code 2.
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 
-from tongguocr import __version__
 from tongguocr.cli import (
     ablate,
     blocks,
@@ -31,6 +31,7 @@ from tongguocr.cli import (
 )
 from tongguocr.cli.arguments import complain
 from tongguocr.errors import InputError
+from tongguocr.version import __version__
 
 COMMANDS = {
     "read": read,
@@ -51,21 +52,26 @@ COMMANDS = {
 }
 
 
-def make_parser() -> argparse.ArgumentParser:
-    """The parser of the whole command line; what it parses holds the command's function as `run`."""
+def make_parser(wanted: str | None = None) -> argparse.ArgumentParser:
+    """The parser of the command line; what it parses holds the command's function as `run`.
+
+    With `wanted`, only this command gets its options: the others are but named.
+    """
     parser = argparse.ArgumentParser(prog="tongguocr", description="OCR for Chinese historical documents.")
     parser.add_argument("--version", action="version", version=f"tongguocr {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for name, module in COMMANDS.items():
         command = commands.add_parser(name, help=module.HELP)
-        module.add_arguments(command)
+        if wanted in (name, None):
+            module.add_arguments(command)
         command.set_defaults(run=module.run)
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command that the arguments name; the exit code."""
-    args = make_parser().parse_args(argv)
+    words = sys.argv[1:] if argv is None else argv
+    args = make_parser(next((word for word in words if word in COMMANDS), None)).parse_args(words)
     try:
         return int(args.run(args) or 0)
     except InputError as error:
