@@ -68,9 +68,9 @@ def torch_tokens(block: BlockInput, most: int) -> list[int]:
     places = torch.full((1, 1, 2), -1.0)
     with torch.no_grad():
         picture = prepare(block).picture
-        seen = model.look(model.encode(torch.from_numpy(picture[None, None])))
+        encoded = model.keys_values(model.encode(torch.from_numpy(picture[None, None])))
         while len(tokens) <= most:
-            states, pointed, _ = model.decode(torch.tensor([tokens]), places, seen)
+            states, pointed, _ = model.decode(torch.tensor([tokens]), places, encoded)
             tokens.append(int(model.score(states[:, -1]).argmax()))
             place = find_peak_torch(pointed[:, -1], picture.shape[1] // 16)
             places = torch.cat([places, place[:, None]], 1)
