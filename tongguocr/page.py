@@ -51,6 +51,7 @@ class Line:
     confidence: float | None = None
     polygon: tuple[Point, ...] | None = None
     chars: tuple[Char, ...] = ()
+    """As read; of a line that was found and not read yet, where the detector saw characters, without text."""
     column: int | None = field(default=None, compare=False)
     """Which column of the page it belongs to, counted from 0 as they are read; `layout.columns` tells."""
     row: int | None = field(default=None, compare=False)

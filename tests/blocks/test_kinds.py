@@ -11,7 +11,7 @@ from bench.blocks import character_height
 from bench.layouts import pages
 from tongguocr.blocks import cut_blocks
 from tongguocr.blocks.features import measure_features
-from tongguocr.page import Block, Line, Page
+from tongguocr.page import Block, Char, Line, Page
 
 PLAIN = ["half-leaf", "spread", "Tripitaka, one register", "two registers", "three registers", "head notes"]
 NOTED = ["half-leaf with notes", "dense commentary", "spread with notes"]
@@ -149,3 +149,12 @@ def test_an_unread_heading_does_not_turn_a_page_of_read_columns() -> None:
     features = [measure_features(Page("", 500, 200, lines)) for lines in ((heading, *read), mixed)]
     assert all(f.page_width == 500 for f in features)
     assert all(f.column.tolist() == list(range(11)) for f in features)
+
+
+def test_characters_that_were_detected_count_as_those_that_were_read() -> None:
+    page = next(pages("half-leaf", 1))
+    detected = tuple(
+        replace(line, text="", chars=tuple(Char("", line.box) for _ in line.text)) for line in page.lines
+    )
+    sizes = measure_features(replace(page, lines=detected)).size
+    assert np.array_equal(sizes, measure_features(page).size)

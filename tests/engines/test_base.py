@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from recognise_pages import char_at, inputs_of, make_page, read_as, whole
+from recognise_pages import char_at, inputs_of, make_page, read_as, spread, whole
 
 from tongguocr.blocks import cut_blocks
 from tongguocr.crops import crop_blocks
@@ -108,3 +108,15 @@ def test_readings_of_other_blocks_are_refused() -> None:
     page = make_page(2)
     with pytest.raises(ValueError, match="not those"):
         fill_page(page, [whole(page)], [BlockReading((LineReading(),))])
+
+
+def test_detected_characters_stay_with_their_lines_and_read_ones_go() -> None:
+    page = make_page(1)
+    (line,) = page.lines
+    detected = tuple(replace(char, text="") for char in spread("天地", line.box))
+    found = replace(page, lines=(replace(line, chars=detected),))
+    (block,) = inputs_of(found)
+    placed = block.lines[0].chars
+    assert [block.crop.to_page(char.box) for char in placed] == [char.box for char in detected]
+    read = replace(page, lines=(replace(line, text="天", chars=spread("天", line.box)),))
+    assert inputs_of(read)[0].lines[0].chars == ()

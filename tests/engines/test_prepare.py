@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from recognise_pages import column, inputs_of, make_page
 
 from tongguocr.engines.prepare import Scaling, character_size, prepare
-from tongguocr.page import Line, Page, Pixels
+from tongguocr.page import Char, Line, Page, Pixels
 
 
 def test_characters_come_out_at_the_wanted_size() -> None:
@@ -152,3 +152,12 @@ def test_odd_lines() -> None:
     assert character_size(pixels, [column("off", 900, 900, 20, 300)]) == 20
     assert character_size(pixels, [column("hair", 10, 0, 0, 50)]) == 1
     assert character_size(pixels, [column("wide", 0, 0, 400, 50)]) == 400
+
+
+def test_without_ink_detected_characters_tell_the_pitch() -> None:
+    chars = tuple(Char("", (10.0, 28.0 * k, 60.0, 28.0 * k + 26)) for k in range(8))
+    line = Line("a", (10, 0, 60, 28 * 8), chars=chars)
+    blank = np.full((300, 100), 255, np.uint8)
+    assert character_size(blank, [line]) == 28
+    assert character_size(blank, [replace(line, chars=chars[:3])]) == 50, "two steps are too few"
+    assert character_size(blank, [replace(line, chars=chars[:4] + chars[5:])]) == 28, "one was not seen"

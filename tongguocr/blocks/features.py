@@ -102,8 +102,11 @@ def _thickness(lines: tuple[Line, ...], boxes: Floats) -> tuple[Floats, Floats]:
 
 
 def _character_size(lines: tuple[Line, ...], thickness: Floats, length: Floats) -> Floats:
-    """A line's length over its characters, but no more than loose setting explains; unread, its thickness."""
-    count = np.array([len(line.text) for line in lines])
+    """A line's length over its characters, read or detected, but no more than loose setting explains.
+
+    Of a line whose characters nobody knows, its thickness.
+    """
+    count = np.array([len(line.text) or len(line.chars) for line in lines])
     pitch = np.minimum(length / np.maximum(count, 1), LOOSEST_PITCH * thickness)
     return np.maximum(np.where(count > 0, pitch, thickness), 1.0)
 
