@@ -10,7 +10,7 @@ from detector_pages import characters, column
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tongguocr.layout.link import Doubt, Linking, drop_strays, link_characters, make_lines
+from tongguocr.layout.link import Linking, drop_strays, link_characters, make_lines
 from tongguocr.layout.peaks import Characters, concatenate, nothing
 from tongguocr.page import KINDS
 
@@ -176,5 +176,5 @@ def test_every_character_is_in_one_line(count: int, seed: int, size: float) -> N
     )
     chains = link_characters(chars, Linking(reach=5.0, uneven=99.0, aside=99.0, steep=99.0))
     assert sorted(k for chain in chains for k in chain.tolist()) == list(range(count))
-    lines = make_lines(chars, drop_strays(chars, chains, 400, 400, Doubt()))
+    lines = make_lines(chars, drop_strays(chars, chains, 400, 400))
     assert all(line.kind in KINDS and line.box[0] < line.box[2] for line in lines)

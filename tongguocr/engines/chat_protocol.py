@@ -28,9 +28,9 @@ from tongguocr.tokens.transitions import TRANSITIONS, joins_previous
 
 PATH = "/chat/completions"
 ALTERNATIVES = 4
-"""Other tokens asked for with each one ..."""
+"""Other tokens that the server is asked for with each one."""
 UNLIKELY = 0.01
-"""... and how likely they must be to be mentioned."""
+"""Other tokens less likely than this are not mentioned."""
 LONGEST_COMPLAINT = 200
 
 _NOWHERE = (0.0, 0.0, 0.0, 0.0)

@@ -40,9 +40,9 @@ SLACK = 6
 LONGEST_UNIT = 13
 """The longest repeated unit that is looked for: twelve characters and a transition."""
 STUCK = 0.4
-"""Different places a token, at most, of a loop ..."""
+"""A repetition that visits at most this many different places a token is a loop: it stands still."""
 FRESH = 0.6
-"""... and at least of a refrain, which is then left to the cap."""
+"""A repetition that visits at least this many different places a token is a refrain, left to the cap."""
 CELL = 0.5
 """Places this near, in characters, count as one."""
 REREAD = 0.22

@@ -41,9 +41,9 @@ ALIKE = 0.75
 SHORTEST_LINE = 2.5
 """A line shorter than this says nothing."""
 EVIDENCE = 0.06
-"""Likeness below this is chance ..."""
+"""Likeness of a line to itself at some lag, from 0 to 1, below which it is chance."""
 CHANCE = 4.0
-"""... and below this over the root of the pixels measured: any short line is a little like itself."""
+"""Likeness below this over the root of the pixels measured is chance: any short line has some."""
 PART = 0.7
 """Two or three characters are as regular as one: a half or third of the lag is taken where it is this much as
 like."""

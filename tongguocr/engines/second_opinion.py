@@ -27,9 +27,9 @@ OPPOSED = 0.25
 MOST_OPPOSED = 0.75
 """No difference is surer than this, so that the table of doubts, up to 0.8, has them all."""
 UNSURE, SURE = 0.6, 0.8
-"""The second's character is taken if the first is less sure than the one, and it surer than the other ..."""
+"""The second engine's character is taken where the first is less sure than UNSURE and it surer than SURE."""
 TAKEN = 0.65
-"""... and is right so often."""
+"""The confidence of a character taken from the second engine: it is right so often."""
 UNKNOWN = 0.5
 """Stands for the confidence of an engine that gives none."""
 
@@ -49,9 +49,9 @@ class Place:
     first: Char
     second: Char | None
     before: tuple[Char, ...] = ()
-    """Read by the second alone, in front of a line's first character ..."""
+    """What the second engine alone read in front of a line's first character."""
     after: tuple[Char, ...] = ()
-    """... and behind any character."""
+    """What the second engine alone read behind this character."""
 
     @property
     def theirs(self) -> tuple[Char, ...]:

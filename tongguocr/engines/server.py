@@ -46,9 +46,9 @@ BUSY = frozenset({408, 425, 429, 500, 502, 503, 504})
 LONGEST_PAUSE = 30.0
 """Seconds; if the server itself asks for more patience than this, it gets no more."""
 MOST_BYTES = 20_000_000
-"""Of an answer; of a refusal, whose reason is wanted ..."""
+"""Bytes of an answer, at most."""
 LONGEST_REFUSAL = 10_000
-"""... no more than this."""
+"""Bytes of a refusal that are looked at for its reason."""
 TOKENS_PER_CHARACTER = 2.0
 """Tokens for each character that the lines can hold: that number is generous already."""
 MORE_TOKENS = 16

@@ -18,6 +18,24 @@ from tongguocr.geometry import Box, Point
 from tongguocr.layout.peaks import Characters, Flags, Floats, Ints, near_pairs
 from tongguocr.page import KINDS, Char, Direction, Line
 
+# Which lines are no text; sizes are those of a page's characters.
+LINE_SCORE = 0.4
+"""The mean score of a line's characters is at least this."""
+SHORT = 2
+"""Characters of a short line, at most."""
+SHORT_LINE_SCORE = 0.5
+"""The mean score of a short line's characters is at least this."""
+NEAR = 2.5
+"""A short line farther than this from all longer ones, in the page's units, is none unless it is sure."""
+SURE_SCORE = 0.7
+"""The mean score from which a short line is believed wherever it stands."""
+SHORT_SIZES = (0.3, 6.0)
+"""A short line's characters over those of the page: within these bounds."""
+BEYOND = 0.15
+"""A line is cut off by the image's edge if most of its characters lie beyond it by more than this."""
+FEWEST = 6
+"""On a page with fewer characters than this, every line has to be sure: it may be no page."""
+
 
 @dataclass(frozen=True, slots=True)
 class Linking:
@@ -41,28 +59,6 @@ class Linking:
     """The next character stands no farther to the side, in widths of the line."""
     steep: float = 0.6
     """The next character stands at no steeper slope to the line's axis."""
-
-
-@dataclass(frozen=True, slots=True)
-class Doubt:
-    """Which lines are no text; sizes are those of a page's characters."""
-
-    line: float = 0.4
-    """The mean score of a line is at least this."""
-    short_line: float = 0.5
-    """The mean score of a short line is at least this."""
-    short: int = 2
-    """Characters of a short line, at most."""
-    far: float = 2.5
-    """A short line farther than this from all longer ones, in the page's units, is none unless `sure`."""
-    sure: float = 0.7
-    """The mean score from which a short line is believed wherever it stands."""
-    sizes: tuple[float, float] = (0.3, 6.0)
-    """A short line's characters over those of the page."""
-    beyond: float = 0.15
-    """A line is cut off by the image's edge if most of its characters lie beyond it by more than this."""
-    fewest: int = 6
-    """On a page with fewer characters than this, every line has to be as sure: it may be no page."""
 
 
 def link_characters(chars: Characters, linking: Linking = Linking()) -> list[Ints]:
@@ -154,32 +150,28 @@ def chains_of(following: Ints) -> list[Ints]:
     return chains
 
 
-def drop_strays(
-    chars: Characters, chains: Sequence[Ints], width: float, height: float, doubt: Doubt = Doubt()
-) -> list[Ints]:
+def drop_strays(chars: Characters, chains: Sequence[Ints], width: float, height: float) -> list[Ints]:
     """The lines that are believed to be text, on an image of this size."""
-    cut = _cut_off(chars, width, height) > doubt.beyond
+    cut = _cut_off(chars, width, height) > BEYOND
     whole = [c for c in chains if cut[c].mean() <= 0.5]
     sure = [
-        c
-        for c in whole
-        if chars.scores[c].mean() >= (doubt.line if len(c) > doubt.short else doubt.short_line)
+        c for c in whole if chars.scores[c].mean() >= (LINE_SCORE if len(c) > SHORT else SHORT_LINE_SCORE)
     ]
     count = sum(map(len, sure))
     if not count:
         return []
-    if count < doubt.fewest:
-        return [c for c in sure if chars.scores[c].mean() >= doubt.sure]
+    if count < FEWEST:
+        return [c for c in sure if chars.scores[c].mean() >= SURE_SCORE]
     unit = _typical(chars, sure)
-    long = [c for c in sure if len(c) > doubt.short]
+    long = [c for c in sure if len(c) > SHORT]
     # Where nothing is longer than two characters (a table, a title), the short lines vouch for each other.
     boxes = np.array([_bounds(chars, c) for c in (long or sure)], np.float32)
     kept = []
     for chain in sure:
         size = float(np.median(chars.units[chain])) / unit
-        fits = doubt.sizes[0] <= size <= doubt.sizes[1]
-        near = _distance(np.array(_bounds(chars, chain)), boxes) <= doubt.far * unit
-        if len(chain) > doubt.short or (fits and (near or chars.scores[chain].mean() >= doubt.sure)):
+        fits = SHORT_SIZES[0] <= size <= SHORT_SIZES[1]
+        near = _distance(np.array(_bounds(chars, chain)), boxes) <= NEAR * unit
+        if len(chain) > SHORT or (fits and (near or chars.scores[chain].mean() >= SURE_SCORE)):
             kept.append(chain)
     return kept
 

@@ -53,7 +53,7 @@ class Maker(Protocol[SampleT, ValidationT]):
         """The samples of one page to train on (`train`) or to validate."""
 
     def batches(self, samples: Sequence[SampleT], rng: np.random.Generator | None) -> list[list[SampleT]]:
-        """Which samples go together; in any order, if there are dice."""
+        """Which samples go together; in any order, if a generator is given."""
 
     def stack(self, samples: Sequence[SampleT]) -> Any:
         """One batch, whose `to` gives what the task's loss takes."""
@@ -224,7 +224,7 @@ class PageFeed(Generic[SampleT, ValidationT]):
 def make_batches(
     samples: Sequence[Sample], pixels: int, rng: np.random.Generator | None
 ) -> list[list[Sample]]:
-    """Samples of one shape, or nearly so, together; the batches in any order, if there are dice."""
+    """Samples of one shape, or nearly so, together; the batches in any order, if a generator is given."""
     return fill_batches(samples, lambda s: s.picture.shape, lambda batch, s: _fits(batch, s, pixels), rng)
 
 

@@ -98,7 +98,7 @@ class Sample:
 def make_samples(
     labelled: LabelledPage, recipe: PageRecipe, codec: Codec, rng: np.random.Generator | None
 ) -> tuple[list[Sample], LeftOut]:
-    """A page's samples, changed a little by these dice if there are any, and what was left out."""
+    """A page's samples, changed a little by this generator if there is one, and what was left out."""
     page = with_pixels(labelled)
     if isinstance(page, str):
         return [], Counter({page: 1})
