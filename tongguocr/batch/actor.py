@@ -38,7 +38,7 @@ from tongguocr.files import make_folder, write_bytes
 from tongguocr.page import Page
 
 Row: TypeAlias = dict[str, Any]
-"""A task on its way through the cluster; with a state, it is result_row."""
+"""A task on its way through the cluster; with a state, it is done."""
 Step: TypeAlias = Callable[[], Callable[[Task], Task | Outcome]]
 """Opens what an actor's process does; a function of a module, as it is sent there."""
 

@@ -77,7 +77,7 @@ class Models:
         return self.reader.read_lines(self.reader.find_lines(page, direction=direction))
 
     def reply(self, pixels: Pixels, max_tokens: int, alternatives: int) -> Reply:
-        """What is written in a picture, in at max_tokens so many tokens."""
+        """What is written in a picture, in at most `max_tokens` tokens."""
         page = bare_page("picture", pixels)
         if self.full_model is not None:
             # Lines matter only to models that want characters of one size.
