@@ -7,7 +7,7 @@ image, top left first. Text is kept as it was read: nothing is normalised.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
@@ -60,6 +60,11 @@ class Line:
     @property
     def is_vertical(self) -> bool:
         return self.direction in ("top-to-bottom", "bottom-to-top")
+
+    def without_text(self) -> Line:
+        """The line as it was found: characters that were read go; those only detected, without text, stay."""
+        found = () if any(char.text for char in self.chars) else self.chars
+        return replace(self, text="", chars=found, confidence=None)
 
 
 @dataclass(frozen=True, slots=True)

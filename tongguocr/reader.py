@@ -15,7 +15,7 @@ from typing import TypeAlias
 from tongguocr.blocks import cut_blocks
 from tongguocr.crops import crop_blocks
 from tongguocr.engines import open_engine
-from tongguocr.engines.base import Engine, fill_page, line_without_text, make_inputs
+from tongguocr.engines.base import Engine, fill_page, make_inputs
 from tongguocr.errors import InputError
 from tongguocr.formats import LINE_ENDINGS, read_page
 from tongguocr.layout import WritingMode
@@ -164,4 +164,4 @@ def take_lines(page: Page, known: Page, source: object) -> Page:
 
 def without_text(page: Page) -> Page:
     """The page with its lines as if they had not been read yet."""
-    return replace(page, lines=tuple(line_without_text(line) for line in page.lines))
+    return replace(page, lines=tuple(line.without_text() for line in page.lines))

@@ -122,16 +122,10 @@ def place_lines(lines: Sequence[Line], crop: Crop) -> tuple[Line, ...]:
     placed = []
     for line in lines:
         polygon = tuple((x - dx, y - dy) for x, y in line.polygon) if line.polygon else line.polygon
-        bare = line_without_text(line)
+        bare = line.without_text()
         chars = tuple(replace(char, box=crop.to_canvas(char.box)) for char in bare.chars)
         placed.append(replace(bare, box=crop.to_canvas(line.box), polygon=polygon, chars=chars))
     return tuple(placed)
-
-
-def line_without_text(line: Line) -> Line:
-    """The line as it was found: characters that were read go; those only detected, without text, stay."""
-    found = () if any(char.text for char in line.chars) else line.chars
-    return replace(line, text="", chars=found, confidence=None)
 
 
 def lines_on_page(block: BlockInput) -> tuple[Line, ...]:
