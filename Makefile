@@ -5,15 +5,14 @@ BIN := $(VENV)/bin
 
 .PHONY: demo test docs clean
 
-# The demo needs the package alone; the tests need torch and the checkers too, of which they import a small part:
-# what is imported is compiled then.
+# The demo needs the package alone; the tests need torch and the checkers too.
 $(VENV)/.package: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --editable .
 	touch $@
 
 $(VENV)/.installed: $(VENV)/.package
-	$(BIN)/python -m pip install --quiet --no-compile --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	touch $@
 
 demo: $(VENV)/.package
