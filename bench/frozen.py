@@ -144,7 +144,7 @@ def rare_characters(path: Path, pages: Sequence[Page]) -> frozenset[str]:
     except (IndexError, ValueError):
         raise InputError(f"{path}: this is not a table of characters, code points and counts.") from None
     common = {row[0] for row in ranked[:COMMON]}
-    return frozenset(char for page in pages for char in plain(page.text) if char not in common)
+    return frozenset(char for page in pages for char in plain(page.full_text) if char not in common)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -11,7 +11,7 @@ from tongguocr.errors import InputError
 from tongguocr.files import decode_utf8, read_bytes
 from tongguocr.formats import read_page
 from tongguocr.geometry import make_box
-from tongguocr.page import Line, Page, guess_direction
+from tongguocr.page import Line, Page, guess_direction, turn_pixels
 from tongguocr.sources import find_image, load_pixels
 
 BRACKETS = str.maketrans("", "", "（）")
@@ -24,7 +24,7 @@ def load_folder(folder: Path) -> Iterator[Page]:
         image = find_image(page.image, path)
         if image is None:
             raise InputError(f"{path}: the page's image is not beside it.")
-        yield replace(page, pixels=load_pixels(image))
+        yield replace(page, pixels=turn_pixels(load_pixels(image), page.angle))
 
 
 def load_dev(path: Path, folder: Path) -> Iterator[Page]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from lying_pages import Observant, scan_of
 from PIL import Image
 
 from tongguocr import cli
@@ -17,12 +18,15 @@ from tongguocr.blocks import cut_blocks
 from tongguocr.engines.base import BlockInput, BlockReading, Engine, LineReading
 from tongguocr.errors import InputError
 from tongguocr.formats import LINE_ENDINGS, read_page, write_page
-from tongguocr.page import Char, Line, Page, Pixels
+from tongguocr.layout import WritingMode
+from tongguocr.layout.detection import Detection
+from tongguocr.page import ANGLES, Char, Line, Page, Pixels, bare_page, turn_page
 from tongguocr.reader import (
     DEFAULT_ENGINE,
     Reader,
     Setup,
     lines_file,
+    open_lines,
     open_reader,
 )
 
@@ -88,6 +92,21 @@ def test_the_command_writes_what_was_read(
         assert read_page(image.parent / name).lines[2].text == chr(0x4E0A)
 
 
+def test_the_command_leaves_the_fold_out_of_text_alone(
+    files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    image, lines = files
+    page = read_page(lines)
+    write_page(replace(page, lines=(replace(page.lines[0], kind="fold"), *page.lines[1:3])), lines)
+    monkeypatch.setattr("tongguocr.reader.open_engine", lambda *_: Seeing())
+    arguments = ["read", str(image), "--lines", str(lines)]
+    for more, expected in (([], "\u4e05\n\u4e0a\n"), (["--fold"], "\u4e00\n\u4e05\n\u4e0a\n")):
+        assert cli.main([*arguments, *more]) == 0
+        assert capsys.readouterr().out == expected
+    assert cli.main([*arguments, "-o", str(image.parent / "out.xml")]) == 0
+    assert [line.kind for line in read_page(image.parent / "out.xml").lines] == ["fold", "main", "main"]
+
+
 class Known:
     """A detector that finds the lines of a page that it was told, in no order."""
 
@@ -96,8 +115,8 @@ class Known:
     def __init__(self, page: Page) -> None:
         self.page = page
 
-    def detect(self, pixels: Pixels) -> tuple[Line, ...]:
-        return self.page.lines[::-1]
+    def detect(self, pixels: Pixels) -> Detection:
+        return Detection(self.page.lines[::-1])
 
 
 def test_the_whole_way_from_pixels() -> None:
@@ -107,6 +126,68 @@ def test_the_whole_way_from_pixels() -> None:
     assert found == Reader(Seeing()).read(numbered), (
         "given lines are read as found ones are; their text is not seen"
     )
+
+
+def lying(page: Page, angle: int) -> Page:
+    """A page of which only its scan is known, which must be turned by an angle."""
+    return bare_page(page.image, scan_of(page, angle))
+
+
+@pytest.mark.parametrize("direction", [None, "vertical-rl"])
+@pytest.mark.parametrize("angle", ANGLES)
+def test_a_page_is_read_upright_however_it_lies(angle: int, direction: WritingMode | None) -> None:
+    page = shaded_page(12)
+    detector = Observant(page)
+    found = Reader(Seeing(), detector, direction).read(lying(page, angle))
+    assert found.angle == angle and detector.seen == ([angle, 0] if angle else [0])
+    assert [ord(line.text) - 0x4E00 for line in found.lines] == [5 * k for k in range(12)]
+    assert [line.box for line in found.lines] == [line.box for line in page.lines]
+    assert np.array_equal(found.pixels, page.pixels), "what is drawn later is drawn on the upright page"
+
+
+def test_a_page_that_must_not_be_turned() -> None:
+    page = shaded_page()
+    detector = Observant(page)
+    for reader, turn in ((Reader(None, detector, turn=False), None), (Reader(None, detector), False)):
+        found = reader.find_lines(lying(page, 90), turn=turn)
+        assert (found.angle, found.width, found.height) == (0, 900, 1000) and len(found.lines) == 24
+    assert detector.seen == [90, 90]
+    assert Reader(None, detector, turn=False).find_lines(lying(page, 90), turn=True).angle == 90
+
+
+def test_a_page_with_lines_is_not_turned() -> None:
+    page = shaded_page()
+    known = turn_page(page, 180)
+    assert Reader(Seeing(), Observant(page)).read(replace(known, angle=0)).angle == 0
+
+
+def test_lines_of_a_turned_page_turn_the_page_they_are_given_to(tmp_path: Path) -> None:
+    page = shaded_page()
+    for ending in LINE_ENDINGS:
+        write_page(replace(page, angle=270), tmp_path / f"p{ending}")
+        found = Reader(Seeing(), given=open_lines(tmp_path / f"p{ending}")).read(lying(page, 270))
+        assert found.angle == 270
+        assert [ord(line.text) - 0x4E00 for line in found.lines] == [5 * k for k in range(24)]
+    with pytest.raises(InputError, match=r"1000 x 900 pixels, and p\.png has 900 x 1000"):
+        Reader(Seeing(), given=open_lines(tmp_path / "p.json")).read(lying(page, 0))
+
+
+@pytest.mark.parametrize("orientation", [1, 6])
+def test_the_command_turns_pages_after_exif(
+    orientation: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page, exif = shaded_page(), Image.Exif()
+    exif[0x0112] = orientation
+    Image.fromarray(scan_of(page, 90)).save(tmp_path / "p.png", exif=exif)
+    monkeypatch.setattr("tongguocr.reader.open_engine", lambda *_: Seeing())
+    monkeypatch.setattr("tongguocr.reader.open_detector", lambda *_: Observant(page))
+    for command in ("read", "lines"):
+        arguments = [command, str(tmp_path / "p.png"), "-o", str(tmp_path / "out.json")]
+        assert cli.main(arguments) == 0
+        found = read_page(tmp_path / "out.json")
+        assert (found.angle, found.width) == (90 if orientation == 1 else 0, 1000), "EXIF has told it already"
+        assert cli.main([*arguments, "--no-turn"]) == 0
+        assert read_page(tmp_path / "out.json").width == (900 if orientation == 1 else 1000)
 
 
 def test_lines_that_a_page_has_are_not_looked_for() -> None:

@@ -29,12 +29,14 @@ def read(
     lines: str | Path | None = None,
     detector: str = "tongguocr",
     direction: WritingMode | None = None,
+    turn: bool = True,
     engine: str | Engine = "tongguocr",
 ) -> Page:
     """Read one page: its image file, its pixels, or a page whose lines are known already.
 
     `lines` is a file that has the page's lines (our JSON, PAGE XML, ALTO); without it, `detector` finds them
-    and `direction` may say how they follow each other.
+    and `direction` may say how they follow each other. A page that lies on its side or upside down is read
+    upright, and its `angle` says so, unless `turn` is off.
     """
     from tongguocr.page import Page
     from tongguocr.reader import Reader, Setup, open_lines
@@ -45,6 +47,7 @@ def read(
         detector=None if lines or page.lines else _open(Setup(None, detector=detector)).detector,
         direction=direction,
         given=open_lines(Path(lines)) if lines else None,
+        turn=turn,
     )
     return reader.read(page, Path(page.image).stem)
 
@@ -55,13 +58,14 @@ def read_all(
     *,
     detector: str = "tongguocr",
     direction: WritingMode | None = None,
+    turn: bool = True,
     engine: str | Engine = "tongguocr",
 ) -> Iterator[Page]:
     """Read the pages of an image, folder, PDF or IIIF manifest one after the other; `pages` as in "1-3,7"."""
     from tongguocr.sources import open_source
 
     for page in open_source(str(source), pages):
-        yield read(page.load_page(), detector=detector, direction=direction, engine=engine)
+        yield read(page.load_page(), detector=detector, direction=direction, turn=turn, engine=engine)
 
 
 def _load(image: str | Path | Pixels) -> Page:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from decimal import Decimal
 from typing import TypeAlias
 
 Point: TypeAlias = tuple[float, float]
@@ -58,6 +59,30 @@ def bounds(polygon: Iterable[Point]) -> Box:
     """The box around a polygon."""
     xs, ys = zip(*polygon, strict=True)
     return (min(xs), min(ys), max(xs), max(ys))
+
+
+def turn_point(point: Point, size: tuple[float, float], degrees: int) -> Point:
+    """Where a point of a picture lies once the picture is turned clockwise by 0, 90, 180 or 270 degrees.
+
+    `size` is the picture's width and height before.
+    """
+    if not degrees:
+        return point
+    (x, y), (wide, high) = point, size
+    right, below = _difference(wide, x), _difference(high, y)
+    return {90: (below, x), 180: (right, below), 270: (y, right)}[degrees]
+
+
+def _difference(whole: float, part: float) -> float:
+    """One less the other, in decimals: turned there and back, 912.69 is 912.69 and not 912.6900000000001."""
+    if isinstance(whole, int) and isinstance(part, int):
+        return whole - part
+    return float(Decimal(str(whole)) - Decimal(str(part)))
+
+
+def turn_box(box: Box, size: tuple[float, float], degrees: int) -> Box:
+    """A box of a picture of this width and height once the picture is turned clockwise, as with a point."""
+    return make_box(*turn_point(box[:2], size, degrees), *turn_point(box[2:], size, degrees))
 
 
 def cross_section(polygon: tuple[Point, ...], at: float, axis: int) -> tuple[float, float] | None:

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from tongguocr.geometry import Box, Point, height, width
+from tongguocr.geometry import Box, Point, height, turn_box, turn_point, width
 
 Kind: TypeAlias = Literal["main", "note", "margin", "fold"]
 """main text; one row of a double-row note; head notes and other margins; the centre fold's running title."""
@@ -21,6 +21,8 @@ Kind: TypeAlias = Literal["main", "note", "margin", "fold"]
 Direction: TypeAlias = Literal["top-to-bottom", "left-to-right", "right-to-left", "bottom-to-top"]
 """How the characters of one line follow each other."""
 
+ANGLES = (0, 90, 180, 270)
+"""Degrees clockwise by which a scan may have to be turned to stand upright."""
 KINDS: tuple[Kind, ...] = get_args(Kind)
 DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
 
@@ -77,10 +79,21 @@ class Page:
     height: int
     lines: tuple[Line, ...] = ()
     pixels: Pixels | None = field(default=None, compare=False, repr=False)
+    angle: int = 0
+    """Degrees clockwise by which the scan was turned to be read upright: 0, 90, 180 or 270. Boxes, pixels,
+    width and height are those of the upright picture, as they are where EXIF says how the scan lies."""
 
     @property
     def text(self) -> str:
-        """The transcription in reading order, one line of the page a line."""
+        """The transcription in reading order, one line of the page a line, as a text file has it.
+
+        Running titles and folio numbers on the fold are left out; `full_text` has them.
+        """
+        return "\n".join(line.text for line in self.lines if line.kind != "fold")
+
+    @property
+    def full_text(self) -> str:
+        """All that is written on the page, the fold's running titles and folio numbers included."""
         return "\n".join(line.text for line in self.lines)
 
 
@@ -128,6 +141,37 @@ class Crop:
 def bare_page(image: str, pixels: Pixels) -> Page:
     """A page of which nothing is known yet but its pixels."""
     return Page(image, pixels.shape[1], pixels.shape[0], pixels=pixels)
+
+
+def turn_pixels(pixels: Pixels, degrees: int) -> Pixels:
+    """The picture turned clockwise by 0, 90, 180 or 270 degrees."""
+    return np.ascontiguousarray(np.rot90(pixels, -degrees // 90)) if degrees else pixels
+
+
+def turn_page(page: Page, degrees: int) -> Page:
+    """The page turned clockwise by 0, 90, 180 or 270 degrees: its pixels, size and boxes, and its angle.
+
+    The directions of lines stay: they are told of the upright page, however it lies.
+    """
+    if not degrees:
+        return page
+    size = page.width, page.height
+    wide, high = size if degrees == 180 else size[::-1]
+    pixels = None if page.pixels is None else turn_pixels(page.pixels, degrees)
+    lines = tuple(turn_line(line, size, degrees) for line in page.lines)
+    return Page(page.image, wide, high, lines, pixels, (page.angle + degrees) % 360)
+
+
+def as_it_lies(page: Page) -> Page:
+    """The page's size and boxes in its scan, which was not turned for its file; without pixels."""
+    return turn_page(replace(page, pixels=None), -page.angle % 360)
+
+
+def turn_line(line: Line, size: tuple[float, float], degrees: int) -> Line:
+    """A line of a picture of this width and height once the picture is turned clockwise."""
+    chars = tuple(replace(char, box=turn_box(char.box, size, degrees)) for char in line.chars)
+    outline = line.polygon and tuple(turn_point(point, size, degrees) for point in line.polygon)
+    return replace(line, box=turn_box(line.box, size, degrees), polygon=outline, chars=chars)
 
 
 def guess_direction(box: Box, text: str = "") -> Direction:

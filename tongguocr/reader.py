@@ -20,8 +20,9 @@ from tongguocr.errors import InputError
 from tongguocr.formats import LINE_ENDINGS, read_page
 from tongguocr.layout import WritingMode
 from tongguocr.layout.columns import number_columns
-from tongguocr.layout.detect import LineDetector, find_lines, open_detector
-from tongguocr.page import Block, Page
+from tongguocr.layout.detect import find_lines, open_detector
+from tongguocr.layout.detection import LineDetector
+from tongguocr.page import Block, Page, turn_page
 
 DEFAULT_ENGINE = "tongguocr"
 """Whatever reads best on the measured sets; `python -m bench.recogniser` tells."""
@@ -52,6 +53,8 @@ class Setup:
     """What finds lines where none are given; None: a page has the lines that it has."""
     detector_weights: Path | None = None
     direction: WritingMode | None = None
+    turn: bool = True
+    """Whether pages that lie on their side or upside down are turned, if the detector tells."""
     threads: int = 0
     """Of each model; 0 means one a core."""
 
@@ -68,6 +71,8 @@ class Reader:
     """Lines from files, which come before all others."""
     check: Callable[[], None] = lambda: None
     """Called between finding lines and reading them; raises where reading should stop."""
+    turn: bool = True
+    """Whether a page that lies on its side or upside down is turned first, if the detector tells."""
 
     def read(self, page: Page, name: str = "") -> Page:
         """The page with everything that is written on it, in the order in which it is read.
@@ -80,13 +85,23 @@ class Reader:
     __call__ = read
     """A reader is what jobs want: a function of a page and its name."""
 
-    def find_lines(self, page: Page, name: str = "", direction: WritingMode | None = None) -> Page:
-        """The page with its lines, their kinds and their order (3.1)."""
+    def find_lines(
+        self,
+        page: Page,
+        name: str = "",
+        direction: WritingMode | None = None,
+        turn: bool | None = None,
+    ) -> Page:
+        """The page with its lines, their kinds and their order (3.1); `direction` and `turn` if not as ever.
+
+        Lines that are known stand where they stand: only a page whose lines are looked for is turned.
+        """
         if self.given is not None:
             return self.given(page, name)
         if page.lines or self.detector is None:
             return page
-        return find_lines(page, self.detector, direction or self.direction)
+        turn = self.turn if turn is None else turn
+        return find_lines(page, self.detector, direction or self.direction, turn)
 
     def read_lines(self, page: Page) -> Page:
         """The page with the text of the lines that it has; text that they had is neither seen nor kept."""
@@ -113,7 +128,7 @@ def open_reader(setup: Setup, check: Callable[[], None] = lambda: None) -> Reade
     detector = None
     if given is None and setup.detector is not None:
         detector = open_detector(setup.detector, setup.detector_weights, setup.threads)
-    return Reader(_open_engines(setup), detector, setup.direction, given, check)
+    return Reader(_open_engines(setup), detector, setup.direction, given, check, setup.turn)
 
 
 def _open_engines(setup: Setup) -> Engine | None:
@@ -153,7 +168,11 @@ def lines_file(folder: Path, name: str) -> Path:
 
 
 def take_lines(page: Page, known: Page, source: object) -> Page:
-    """The page with the lines of another, which must be as large; `source` is where that one comes from."""
+    """The page with the lines of another, which must be as large; `source` is where that one comes from.
+
+    If the other was turned to be read, so is this one, and its boxes fit.
+    """
+    page = turn_page(page, (known.angle - page.angle) % 360)
     if (known.width, known.height) not in ((0, 0), (page.width, page.height)):
         raise InputError(
             f"{source}: its lines are for an image of {known.width} x {known.height} pixels,"

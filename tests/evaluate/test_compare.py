@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,15 +14,17 @@ from typing import Any
 import numpy as np
 import pytest
 from chat_server import Question, Reply, completion, serve
+from lying_pages import Observant, draw, scan_of
 from PIL import Image
 from recognise_pages import FakeEngine, read_as
 
-from tongguocr.engines.base import Engine
+from tongguocr.engines.base import BlockInput, BlockReading, Engine
 from tongguocr.errors import InputError, MissingExtraError
 from tongguocr.evaluate.compare import Comparing, LabelledImage, compare, find_labelled_images
 from tongguocr.evaluate.compare_table import print_comparison
 from tongguocr.evaluate.metrics import METRICS
 from tongguocr.formats import write_page
+from tongguocr.geometry import height
 from tongguocr.page import Line, Page
 
 TEXTS = {"p1": ("學而時習之", "不亦說乎雲峯"), "p2": ("有朋自遠方來",)}
@@ -73,6 +76,32 @@ def test_given_lines(suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert theirs["AR"] == pytest.approx((600 / 11 - 0) / 2, abs=1e-3)
     assert list(theirs["per_page"]) == ["p1", "p2"]
     assert followed == [("tongguocr", ["p1", "p2"]), ("rapidocr", ["p1", "p2"])]
+
+
+@pytest.mark.parametrize("suffix", [".json", ".xml", ".alto"])
+@pytest.mark.parametrize("given_lines", [True, False])
+def test_a_page_that_lies_on_its_side(
+    suffix: str, given_lines: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its reference, which was read upright, gives lines for the scan as it lies; end to end we turn it."""
+    page = draw(Page("p2.png", 200, 301, (Line("l0", (140, 20, 180, 260), TEXTS["p2"][0]),)))
+    write_page(replace(page, angle=90), tmp_path / f"p2{suffix}")
+    Image.fromarray(scan_of(page, 90)).save(tmp_path / "p2.png")
+    read: list[float] = []
+
+    def open_engine(*arguments: object) -> Engine:
+        def answer(block: BlockInput) -> BlockReading:
+            read.append(height(block.lines[0].box))
+            return read_as(block, {line.id: TEXTS["p2"][0] for line in block.lines})
+
+        return FakeEngine(answer)
+
+    monkeypatch.setattr("tongguocr.reader.open_engine", open_engine)
+    monkeypatch.setattr("tongguocr.reader.open_detector", lambda *_: Observant(page))
+    comparing = Comparing(("tongguocr",), given_lines=given_lines)
+    assert compare(tmp_path, comparing)["engines"]["tongguocr"]["AR"] == 100
+    compare(tmp_path, replace(comparing, turn=False))
+    assert read == [240, 240 if given_lines else 40]
 
 
 def test_an_engine_asked_for_by_name_has_to_be_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -144,6 +144,21 @@ def test_every_format_is_read(tmp_path: Path) -> None:
             assert (result["AR"], result["RO-ED"]) == (100, 0)
 
 
+def test_the_fold_counts_unless_it_is_left_out_on_both_sides(tmp_path: Path) -> None:
+    body = Line("l1", (50, 0, 60, 60), PAGES["p3"][0])
+    for name, title in (("ours", "論語卷三"), ("theirs", "論語卷一")):
+        page = Page("p3.png", 100, 60, (body, Line("l2", (0, 0, 9, 60), title, "fold")))
+        for ending in (".json", ".xml", ".alto.xml", ".txt"):
+            write_page(page, tmp_path / f"{name}{ending}")
+    for ending in (".json", ".xml", ".alto.xml"):
+        prediction, reference = tmp_path / f"ours{ending}", tmp_path / f"theirs{ending}"
+        assert evaluate(prediction, reference)["AR"] == pytest.approx(100 * 10 / 11, abs=1e-4)
+        assert evaluate(prediction, reference, fold=False)["AR"] == 100
+        assert evaluate(tmp_path / "ours.txt", reference, fold=False)["AR"] == 100, "text files have none"
+    done = run(tmp_path / "ours.json", tmp_path / "theirs.txt", "--no-fold", "--json")
+    assert json.loads(done.stdout)["AR"] == 100
+
+
 def test_our_own_alto_has_the_pages_stem(tmp_path: Path) -> None:
     prediction, reference = write(tmp_path / "pred", {}), write(tmp_path / "ref", {"p3": PAGES["p3"]})
     write_page(

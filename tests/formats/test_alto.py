@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
-from page_strategies import corners, example_page, floats, pages, xml_text
+from page_strategies import around, example_page, floats, is_box, pages, whole, xml_text
 from PIL import Image
 
 from tongguocr.errors import InputError
@@ -62,13 +62,18 @@ def with_chars_that_fit(page: Page, units: list[str]) -> Page:
             replace(char, text=unit, candidates=tuple(c for c in char.candidates if len(c[0]) <= 3))
             for char, unit in zip(each.chars, units, strict=False)
         )
-        outline = None if each.polygon == corners(each.box) else each.polygon
+        outline = None if is_box(each.polygon, each.box) else each.polygon
         text = "".join(c.text for c in chars) or each.text
         lines.append(replace(each, chars=chars, text=text, polygon=outline))
     return replace(page, lines=tuple(lines))
 
 
-@given(pages(xml_text, floats, names), st.lists(single_characters, min_size=3, max_size=3))
+upright = pages(xml_text, floats, names, angles=(0,))
+hundredths = st.integers(0, 500_000).map(lambda n: n / 100)
+turned = pages(xml_text, whole | hundredths, names, sizes=around)
+
+
+@given(upright | turned, st.lists(single_characters, min_size=3, max_size=3))
 def test_what_the_format_can_hold_comes_back(page: Page, units: list[str]) -> None:
     page = with_chars_that_fit(page, units)
     page = replace(page, image=page.image.strip())

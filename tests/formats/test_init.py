@@ -36,7 +36,7 @@ WITH_IMAGE = replace(
 @pytest.mark.parametrize("name", ["page.json", "page.xml", "page"])
 def test_the_content_tells_the_format_and_not_the_name(format: str, name: str, tmp_path: Path) -> None:
     write_page(example_page(), tmp_path / name, format)
-    assert read_page(tmp_path / name).text == example_page().text
+    assert read_page(tmp_path / name).full_text == example_page().full_text
 
 
 def test_what_the_names_of_files_tell() -> None:
@@ -79,7 +79,7 @@ def test_what_a_format_needs_is_what_the_table_says(format: Format, tmp_path: Pa
         write_page(example_page(), path)
         page = read_page(path)
         assert [line.text for line in page.lines] == [
-            t for t in example_page().text.split("\n") if t or format.boxes
+            t for t in example_page().full_text.split("\n") if t or format.boxes
         ]
         assert any(any(line.box) for line in page.lines) == format.boxes
 

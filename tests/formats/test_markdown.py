@@ -37,6 +37,15 @@ def test_notes_may_be_left_out_or_stand_apart() -> None:
     )
 
 
+def test_the_fold_stands_apart_if_it_is_asked_for() -> None:
+    lines = (Line("a", (0, 0, 9, 9), "卷一", "fold"), Line("b", (0, 0, 9, 9), "天地"))
+    page = Page("p.png", 9, 9, lines)
+    assert render_markdown(page, PATH).decode() == "# p.png\n\n天地\n"
+    assert render_markdown(page, PATH, Style(fold=True)).decode() == (
+        "# p.png\n\n> **Fold**\\\n> 卷一\n\n天地\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "written"),
     [
@@ -59,7 +68,7 @@ def test_what_looks_like_markup_is_escaped(text: str, written: str) -> None:
 
 @given(pages(xml_text))
 def test_every_line_is_shown_in_order(page: Page) -> None:
-    rows = render_markdown(page, PATH, Style("lines")).decode().split("\n")[1:]
+    rows = render_markdown(page, PATH, Style("lines", fold=True)).decode().split("\n")[1:]
     labels = {"> **Note**\\", "> **Margin**\\", "> **Fold**\\"}
     found = [row.removeprefix("> ").removesuffix("\\") for row in rows if row and row not in labels]
     assert [shown(row) for row in found] == [line.text for line in page.lines if line.text]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
-from page_strategies import example_page, pages, whole, xml_text
+from page_strategies import around, example_page, pages, whole, xml_text
 
 from tongguocr.errors import InputError
 from tongguocr.formats import read_page, write_page
@@ -44,7 +44,7 @@ def region(name: str, body: str, extra: str = "") -> str:
     return f'<TextRegion id="{name}" {extra}><Coords points="0,0 9,0 9,9"/>{body}</TextRegion>'
 
 
-@given(pages(xml_text, whole, names, bounded=True))
+@given(pages(xml_text, whole, names, bounded=True, sizes=around))
 def test_what_the_format_can_hold_comes_back(page: Page) -> None:
     assert again(page) == page
 

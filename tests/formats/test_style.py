@@ -34,9 +34,10 @@ def written(name: str, style: Style, folder: Path) -> str:
 @pytest.mark.parametrize(
     ("style", "rows"),
     [
-        (Style(), ["天地玄", "注右行", "左行", "黃𠀀洪", "眉批", ""]),
-        (Style(notes="inline"), ["天地玄〔注右行左行〕", "黃𠀀洪", "眉批", ""]),
-        (Style(notes="omit"), ["天地玄", "黃𠀀洪", "眉批", ""]),
+        (Style(), ["天地玄", "注右行", "左行", "黃𠀀洪", "眉批"]),
+        (Style(notes="inline"), ["天地玄〔注右行左行〕", "黃𠀀洪", "眉批"]),
+        (Style(notes="omit"), ["天地玄", "黃𠀀洪", "眉批"]),
+        (Style(fold=True), ["天地玄", "注右行", "左行", "黃𠀀洪", "眉批", ""]),
         (Style(notes="inline", flow=True), ["天地玄〔注右行左行〕黃𠀀洪", "眉批"]),
         (Style(flow=True), ["天地玄", "注右行左行", "黃𠀀洪", "眉批"]),
     ],
@@ -57,7 +58,7 @@ def test_markdown_has_notes_in_brackets_unless_asked(tmp_path: Path) -> None:
 def test_other_formats_keep_their_lines(tmp_path: Path) -> None:
     others = (format for format in FORMATS.values() if not (format.styled or format.image))
     for name in (f"a{format.ending}" for format in others if format.name != "page"):  # PAGE tells the time
-        assert written(name, Style("omit", True), tmp_path) == written(name, Style(), tmp_path)
+        assert written(name, Style("omit", True, fold=True), tmp_path) == written(name, Style(), tmp_path)
 
 
 def test_the_functions_and_the_style_agree(tmp_path: Path) -> None:

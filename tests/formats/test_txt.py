@@ -55,13 +55,13 @@ def test_other_encodings_are_one_sentence(tmp_path: Path, data: bytes) -> None:
 
 def test_writing_keeps_one_row_a_line(tmp_path: Path) -> None:
     write_page(example_page(), tmp_path / "a.txt")
-    assert (tmp_path / "a.txt").read_bytes().decode() == "天地玄\n注右行\n左行\n黃𠀀洪\n眉批\n\n"
+    assert (tmp_path / "a.txt").read_bytes().decode() == "天地玄\n注右行\n左行\n黃𠀀洪\n眉批\n"
 
 
 ROWS: dict[tuple[Notes, bool], str] = {
-    ("lines", False): "天地玄\n注右行\n左行\n黃𠀀洪\n眉批\n\n",
-    ("inline", False): "天地玄〔注右行左行〕\n黃𠀀洪\n眉批\n\n",
-    ("omit", False): "天地玄\n黃𠀀洪\n眉批\n\n",
+    ("lines", False): "天地玄\n注右行\n左行\n黃𠀀洪\n眉批\n",
+    ("inline", False): "天地玄〔注右行左行〕\n黃𠀀洪\n眉批\n",
+    ("omit", False): "天地玄\n黃𠀀洪\n眉批\n",
     ("lines", True): "天地玄\n注右行左行\n黃𠀀洪\n眉批\n",
     ("inline", True): "天地玄〔注右行左行〕黃𠀀洪\n眉批\n",
     ("omit", True): "天地玄黃𠀀洪\n眉批\n",
@@ -81,12 +81,21 @@ def of_kinds(*rows: tuple[Kind, str]) -> Page:
 
 def test_a_note_without_text_before_it_has_its_own_row() -> None:
     page = of_kinds(("note", "甲"), ("note", "乙"), ("main", "天"), ("fold", "卷一"), ("note", "丙"))
-    assert text_rows(page, "inline") == [
+    assert text_rows(page, "inline", fold=True) == [
         ("main", "〔甲乙〕"),
         ("main", "天"),
         ("fold", "卷一"),
         ("main", "〔丙〕"),
     ]
+
+
+def test_the_fold_is_written_only_if_asked_for() -> None:
+    page = of_kinds(("main", "天地"), ("fold", "卷一"), ("fold", "三"), ("main", "玄黃"), ("margin", "眉批"))
+    assert render_txt(page, PATH).decode() == "天地\n玄黃\n眉批\n" == page.text + "\n"
+    assert render_txt(page, PATH, Style(flow=True)).decode() == "天地玄黃\n眉批\n", "it does not cut the text"
+    whole = render_txt(page, PATH, Style(fold=True)).decode()
+    assert whole == "天地\n卷一\n三\n玄黃\n眉批\n" == page.full_text + "\n"
+    assert render_txt(page, PATH, Style(flow=True, fold=True)).decode() == "天地\n卷一三\n玄黃\n眉批\n"
 
 
 def test_notes_without_text_leave_no_brackets() -> None:
@@ -103,11 +112,14 @@ def test_unknown_ways_of_notes_are_one_sentence() -> None:
         text_rows(example_page(), "below")  # type: ignore[arg-type]
 
 
-@given(pages(xml_text), st.sampled_from(NOTES), st.booleans())
-def test_no_text_is_lost_or_moved(page: Page, notes: Notes, flow: bool) -> None:
-    kept = "".join(line.text for line in page.lines if line.kind != "note" or notes != "omit")
+@given(pages(xml_text), st.sampled_from(NOTES), st.booleans(), st.booleans())
+def test_no_text_is_lost_or_moved(page: Page, notes: Notes, flow: bool, fold: bool) -> None:
+    omitted = {"note"} if notes == "omit" else set()
+    omitted |= set() if fold else {"fold"}
+    kept = "".join(line.text for line in page.lines if line.kind not in omitted)
     ignored = str.maketrans("", "", "〔〕 \n")
-    assert render_txt(page, PATH, Style(notes, flow)).decode().translate(ignored) == kept.translate(ignored)
+    written = render_txt(page, PATH, Style(notes, flow, fold=fold)).decode()
+    assert written.translate(ignored) == kept.translate(ignored)
 
 
 def test_words_are_joined_as_their_script_wants() -> None:

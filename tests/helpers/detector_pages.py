@@ -68,6 +68,7 @@ def characters(
         np.array(last, np.float32),
         np.array(kind, np.float32),
         np.array(first, np.float32),
+        np.tile(np.float32([0.97, 0.01, 0.01, 0.01]), (len(last), 1)),
     )
 
 

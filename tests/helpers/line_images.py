@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 from tongguocr.training.synth.real_ink import Lines, gather, make_line
@@ -19,6 +21,7 @@ def draw_line(count: int, width: int = 24, cell: int = 24, gap: int = 6, paper: 
     return grey.clip(0, 255).astype(np.uint8)
 
 
+@cache
 def many(count: int = 40, book: str = "Book__page", narrow: int = 0) -> Lines:
     lines = [
         make_line(f"{book}{k // 8}_{k % 8}.webp", TEXT[: 3 + k % 5], draw_line(3 + k % 5))

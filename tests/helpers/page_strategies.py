@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hypothesis import strategies as st
 
 from tongguocr.geometry import Box, Point, bounds, make_box
-from tongguocr.page import DIRECTIONS, KINDS, Char, Line, Page
+from tongguocr.page import ANGLES, DIRECTIONS, KINDS, Char, Line, Page
 
 any_text = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\r\n"), max_size=8)
 xml_text = st.text(
@@ -18,6 +20,8 @@ xml_text = st.text(
 confidences = st.none() | st.floats(0, 1)
 floats = st.floats(-1e9, 1e9) | st.integers(-(10**9), 10**9)
 whole = st.integers(0, 5000)
+around = st.integers(5000, 10**9)
+"""Sizes of pages on which all of these whole numbers lie."""
 
 
 def boxes(numbers: st.SearchStrategy[float]) -> st.SearchStrategy[Box]:
@@ -28,8 +32,10 @@ def polygons(numbers: st.SearchStrategy[float]) -> st.SearchStrategy[tuple[Point
     return st.lists(st.tuples(numbers, numbers), min_size=3, max_size=6).map(tuple)
 
 
-def corners(box: Box) -> tuple[Point, ...]:
-    return ((box[0], box[1]), (box[2], box[1]), (box[2], box[3]), (box[0], box[3]))
+def is_box(polygon: tuple[Point, ...] | None, box: Box) -> bool:
+    """Whether an outline is the box itself, from whichever corner it begins."""
+    x0, y0, x1, y1 = box
+    return sorted(polygon or ()) == sorted(((x0, y0), (x1, y0), (x1, y1), (x0, y1)))
 
 
 @st.composite
@@ -45,6 +51,8 @@ def pages(
     numbers: st.SearchStrategy[float] = floats,
     ids: st.SearchStrategy[str] = any_text,
     bounded: bool = False,
+    sizes: st.SearchStrategy[int] = st.integers(0, 10**9),
+    angles: Sequence[int] = ANGLES,
 ) -> Page:
     """Any page; `bounded` makes a polygon's bounds the line's box, and no polygon the box itself."""
     lines = []
@@ -52,7 +60,7 @@ def pages(
         box, polygon = draw(boxes(numbers)), draw(st.none() | polygons(numbers))
         if bounded and polygon is not None:
             box = bounds(polygon)
-            polygon = None if polygon == corners(box) else polygon
+            polygon = None if is_box(polygon, box) else polygon
         line = Line(
             name,
             box,
@@ -64,8 +72,8 @@ def pages(
             tuple(draw(st.lists(chars(text, numbers), max_size=3))),
         )
         lines.append(line)
-    size = st.integers(0, 10**9)
-    return Page(draw(text), draw(size), draw(size), tuple(lines))
+    angle = draw(st.sampled_from(angles))
+    return Page(draw(text), draw(sizes), draw(sizes), tuple(lines), angle=angle)
 
 
 def example_page() -> Page:

@@ -16,12 +16,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import uvicorn
+from lying_pages import Observant
 from PIL import Image
 from recognise_pages import FakeEngine, make_page, read_as
 
 from tongguocr.engines.base import BlockInput, BlockReading
 from tongguocr.engines.chat_protocol import encode_picture
-from tongguocr.page import Line, Pixels
+from tongguocr.page import Pixels
 from tongguocr.reader import Reader
 from tongguocr.serve.app import make_app
 from tongguocr.serve.models import Models
@@ -66,16 +67,7 @@ def write_speaking_model(folder: Path) -> Path:
 def fake_models(answer: Callable[[BlockInput], BlockReading] | None = None, found: bool = False) -> Models:
     """Every line says the text of its id; if `found`, lines are those of the page that was drawn."""
     engine = FakeEngine(answer or (lambda block: read_as(block, TEXTS)))
-    return Models("fake", Reader(engine, FakeDetector() if found else None))
-
-
-class FakeDetector:
-    """Finds the lines of the page that was drawn."""
-
-    tells_kinds = True
-
-    def detect(self, pixels: Pixels) -> tuple[Line, ...]:
-        return make_page(3).lines
+    return Models("fake", Reader(engine, Observant(make_page(3)) if found else None))
 
 
 @contextmanager
@@ -119,7 +111,7 @@ def as_process(*options: str, **environment: str) -> Iterator[tuple[subprocess.P
 
 
 def ask(
-    url: str, body: bytes | None = None, headers: dict[str, str] | None = None, seconds: float = 30.0
+    url: str, body: bytes | None = None, headers: dict[str, str] | None = None, seconds: float = 300.0
 ) -> tuple[int, bytes]:
     """Status and body of the answer, whatever it is."""
     parts = urlsplit(url)

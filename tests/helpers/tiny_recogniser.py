@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import Any
 
+import onnx
 import torch
+from shared import make_once
 
+from tongguocr.engines.weights import DECODER, ENCODER
 from tongguocr.tokens.codec import FIXED, Codec
 from tongguocr.training.recogniser.export import export_graphs, write_weights
 from tongguocr.training.recogniser.model import ModelSize, Recogniser
@@ -38,8 +40,14 @@ def tiny_model() -> Recogniser:
 
 
 @cache
-def tiny_graphs() -> dict[str, Any]:
-    return export_graphs(tiny_model())
+def tiny_graphs() -> dict[str, onnx.ModelProto]:
+    folder = make_once("tiny_recogniser", write_graphs)
+    return {name: onnx.load(folder / name) for name in (ENCODER, DECODER)}
+
+
+def write_graphs(folder: Path) -> None:
+    for name, graph in export_graphs(tiny_model()).items():
+        onnx.save(graph, folder / name)
 
 
 def write_tiny(folder: Path, quantised: bool) -> Path:

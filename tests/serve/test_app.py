@@ -7,11 +7,13 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
+from lying_pages import scan_of
 from PIL import Image
 from recognise_pages import make_page, read_as
 from serve_models import TEXTS, ask, complaint, fake_models, form, in_thread, png, question
@@ -65,6 +67,19 @@ def test_a_bare_picture_with_options_behind_the_address(finding: str) -> None:
         assert (status, data.decode()) == (200, TEXT.replace("\n", "") + "\n")
     status, data = ask(f"{finding}/v1/read?name=a%2Fb.png", body)
     assert parse_json(data, Path("answer")).image == "b.png"
+
+
+@pytest.mark.parametrize(("turn", "angle"), [(None, 90), (b"true", 90), (b"0", 0)])
+def test_a_page_that_lies_on_its_side(finding: str, turn: bytes | None, angle: int) -> None:
+    image = ("image", "page.png", png(scan_of(PAGE, 90)))
+    parts = [image] if turn is None else [image, ("turn", None, turn)]
+    status, data = ask(f"{finding}/v1/read", *form(parts))
+    page = parse_json(data, Path("answer"))
+    assert (status, page.angle, page.height) == (200, angle, PAGE.height if angle else PAGE.width)
+    lines = render_json(replace(PAGE, angle=90))
+    status, data = ask(f"{finding}/v1/read", *form([image, ("lines", None, lines)]))
+    page = parse_json(data, Path("answer"))
+    assert (status, page.angle, page.text) == (200, 90, TEXT), "lines of a turned page turn it"
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -181,7 +196,7 @@ class Slow:
     def __call__(self, block: BlockInput) -> BlockReading:
         self.begun.set()
         self.blocks += 1
-        assert self.gate.wait(20)
+        assert self.gate.wait(300)
         return read_as(block, TEXTS)
 
 
@@ -192,9 +207,9 @@ def test_one_at_a_time_others_wait_and_one_too_many_is_refused() -> None:
         threads = [threading.Thread(target=lambda: answers.append(ask(f"{url}/v1/read", body))) for _ in "ab"]
         for thread in threads:
             thread.start()
-        while json.loads(ask(f"{url}/health")[1])["requests"] < 2:
+        while json.loads(ask(f"{url}/health")[1])["requests"] < 2 and not answers:
             time.sleep(0.01)
-        assert slow.begun.wait(10) and slow.blocks == 1
+        assert slow.begun.wait(300) and slow.blocks == 1
         assert complaint(ask(f"{url}/v1/read", body))[0] == 503
         slow.gate.set()
         for thread in threads:

@@ -46,6 +46,8 @@ def test_any_name_is_one_that_a_folder_takes(written: str) -> None:
 def test_options() -> None:
     assert parse_options({}) == ReadOptions("json", Style(), None)
     assert parse_options({"format": "md", "notes": "omit", "flow": "true"}).style == Style("omit", True)
+    assert parse_options({"fold": "1"}).style == Style(fold=True)
+    assert [parse_options(o).turn for o in ({}, {"turn": "1"}, {"turn": "false"})] == [None, True, False]
     names = ("txt", "text", "csv", "doubts", "alto")
     assert [parse_options({"format": f}).format for f in names] == ["txt", "txt", "csv", "csv", "alto"]
     assert parse_options({"direction": "vertical-lr"}).direction == "vertical-lr"
@@ -57,6 +59,8 @@ def test_options() -> None:
         ("format", "docx"),
         ("notes", "maybe"),
         ("flow", "yes"),
+        ("fold", "all"),
+        ("turn", "left"),
         ("script", "cursive"),
         ("direction", "up"),
         ("colour", "red"),

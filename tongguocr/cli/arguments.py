@@ -33,6 +33,16 @@ def check_positive(args: argparse.Namespace, *names: str) -> None:
             raise InputError(f"--{name.replace('_', '-')}: {value} is not more than 0.")
 
 
+def add_no_turn(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+    """The option of commands that find lines."""
+    parser.add_argument(
+        "--no-turn",
+        dest="turn",
+        action="store_false",
+        help="do not turn pages that lie on their side or upside down",
+    )
+
+
 def add_device(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--device", default="auto", metavar="DEVICE", help="cuda, cpu (default: what is there)"

@@ -39,8 +39,9 @@ def run(args: argparse.Namespace) -> None:
 
 def _draw(page: Page, blocks: tuple[Block, ...], args: argparse.Namespace) -> None:
     from tongguocr.formats.picture import draw_blocks, save_picture
+    from tongguocr.page import turn_pixels
     from tongguocr.sources import find_image, load_pixels
 
     image = find_image(page.image, args.page)
-    pixels = load_pixels(image) if image else None
+    pixels = turn_pixels(load_pixels(image), page.angle) if image else None
     save_picture(draw_blocks(replace(page, pixels=pixels), blocks), args.picture)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from tongguocr.cli.arguments import add_protocol, complain
+from tongguocr.cli.arguments import add_no_turn, add_protocol, complain
 from tongguocr.engines import ENGINES
 from tongguocr.errors import need
 
@@ -17,6 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--engines", metavar="E,...", help=", ".join(ENGINES))
     parser.add_argument("--given-lines", action="store_true", help="take the references' lines and order")
     parser.add_argument("--detector", metavar="NAME", help="what finds lines for us: tongguocr, rapidocr")
+    add_no_turn(parser)
     parser.add_argument("--weights", type=Path, metavar="DIR", help="weights of the engine tongguocr")
     parser.add_argument("--url", metavar="URL", help="the server's address, for the engine server")
     parser.add_argument("--model", metavar="NAME", help="the server's model")
@@ -41,6 +42,7 @@ def run(args: argparse.Namespace) -> None:
         args.model,
         args.protocol,
         args.fold_variants,
+        args.turn,
     )
     result = compare(args.folder, comparing, warn=complain, follow=follow)
     if args.json:

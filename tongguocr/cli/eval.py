@@ -15,6 +15,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("prediction", type=Path, metavar="PRED", help="a file or a folder")
     parser.add_argument("reference", type=Path, metavar="REF", help="a file or a folder")
     add_protocol(parser)
+    parser.add_argument(
+        "--no-fold", action="store_true", help="without running titles and folio numbers, on both sides"
+    )
     parser.add_argument("--added", type=Path, metavar="ADDED.txt", help="score these characters apart")
 
 
@@ -32,6 +35,7 @@ def run(args: argparse.Namespace) -> None:
         args.protocol,
         fold_variants=args.fold_variants,
         added=args.added,
+        fold=not args.no_fold,
         workers=os.cpu_count() or 1,
         warn=complain,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from tongguocr.cli.arguments import DIRECTIONS
+from tongguocr.cli.arguments import DIRECTIONS, add_no_turn
 
 HELP = "find a page's lines, their kinds and their order"
 
@@ -17,6 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--picture", type=Path, metavar="OUT.png", help="draw the lines, with order arrows")
     parser.add_argument("--direction", choices=DIRECTIONS, help="how lines follow each other")
+    add_no_turn(parser)
     parser.add_argument("--detector", default="tongguocr", metavar="NAME", help="tongguocr, rapidocr")
     parser.add_argument("--weights", type=Path, metavar="DIR", help="exported weights of our detector")
 
@@ -30,7 +31,11 @@ def run(args: argparse.Namespace) -> None:
 
     page = bare_page(args.image.name, load_pixels(args.image))
     setup = Setup(
-        engine=None, detector=args.detector, detector_weights=args.weights, direction=args.direction
+        engine=None,
+        detector=args.detector,
+        detector_weights=args.weights,
+        direction=args.direction,
+        turn=args.turn,
     )
     found = open_reader(setup).read(page)
     write_page(found, args.output)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tongguocr.cli.arguments import DIRECTIONS, check_positive, complain
+from tongguocr.cli.arguments import DIRECTIONS, add_no_turn, check_positive, complain
 from tongguocr.engines import ENGINES
 from tongguocr.errors import InputError
 from tongguocr.formats import FORMATS, Style, render_page, write_page
@@ -45,6 +45,11 @@ def _add_text(text: argparse._ArgumentGroup) -> None:
     )
     text.add_argument("--flow", action="store_true", help=f"join lines that read on, in {styled}")
     text.add_argument(
+        "--fold",
+        action="store_true",
+        help=f"running titles and folio numbers too, in {styled}; other formats always have them",
+    )
+    text.add_argument(
         "--script", choices=("keep", "simplified"), default="keep", help="simplified: one for one, everywhere"
     )
 
@@ -61,6 +66,7 @@ def _add_means(means: argparse._ArgumentGroup) -> None:
         "--detector-weights", type=Path, metavar="DIR", help="exported weights of our detector"
     )
     means.add_argument("--direction", choices=DIRECTIONS, help="how lines follow each other")
+    add_no_turn(means)
     means.add_argument("--engine", metavar="NAME", help=", ".join(ENGINES))
     means.add_argument("--second", metavar="NAME", help="another engine, to show where the two differ")
     means.add_argument("--weights", type=Path, metavar="DIR", help="exported weights of the engine tongguocr")
@@ -118,7 +124,7 @@ def _style(args: argparse.Namespace) -> Style:
 
     if args.script == "simplified":
         simplify("學")
-    return Style(args.notes, args.flow, args.script)
+    return Style(args.notes, args.flow, args.script, args.fold)
 
 
 def _setup(args: argparse.Namespace, threads: int) -> Setup:
@@ -134,6 +140,7 @@ def _setup(args: argparse.Namespace, threads: int) -> Setup:
         detector=args.detector or DEFAULT_DETECTOR,
         detector_weights=args.detector_weights,
         direction=args.direction,
+        turn=args.turn,
         threads=threads,
     )
 

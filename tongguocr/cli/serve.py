@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from functools import partial
 
+from tongguocr.cli.arguments import add_no_turn
 from tongguocr.engines import ENGINES
 from tongguocr.errors import InputError, need
 
@@ -18,6 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--engine", metavar="NAME", help=", ".join(served))
     parser.add_argument("--model", metavar="DIR", help="the engine's weights; hf: a folder or a hub's name")
     parser.add_argument("--detector", metavar="NAME", help="what finds lines: tongguocr, rapidocr, none")
+    add_no_turn(parser)
     parser.add_argument("--threads", type=int, default=0, metavar="N", help="of each model (one a core)")
     parser.add_argument(
         "--time-limit",
@@ -48,6 +50,7 @@ def run(args: argparse.Namespace) -> int:
         args.threads,
         args.api_key_env,
         Bounds(seconds=args.time_limit),
+        args.turn,
     )
     try:
         serve(service, partial(print, flush=True))

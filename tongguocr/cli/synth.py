@@ -20,7 +20,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--size", metavar="WxH", help="scale pages to fit into so many pixels")
     parser.add_argument("--png", action="store_true", help="PNG images instead of JPEG")
     parser.add_argument("--clean", action="store_true", help="new pages, without degradation")
-    parser.add_argument("--bench", action="store_true", help="the frozen benchmark of 200 pages")
+    parser.add_argument(
+        "--bench",
+        nargs="?",
+        type=int,
+        const=1,
+        default=0,
+        metavar="PART",
+        help="the frozen benchmark: 200 pages, or with 2 its second part of 120",
+    )
     parser.add_argument("--workers", type=int, metavar="N", help="processes (default: one a core)")
 
 

@@ -18,6 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--lines", type=Path, metavar="TSV", help="line images: archive, member, text")
     parser.add_argument("--char-pages", type=Path, metavar="DIR", help="pages with character boxes")
+    parser.add_argument("--line-pages", type=Path, metavar="DIR", help="pages with labelled lines")
     parser.add_argument("--min-count", type=int, default=20, metavar="N", help="rarer ones go out as bytes")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR")
 
@@ -26,6 +27,6 @@ def run(args: argparse.Namespace) -> None:
     need("Training", "train", "torch")
     from tongguocr.training.recogniser.train_data import gather_data
 
-    sources = (args.fonts, args.text, args.counts, args.lines, args.min_count, args.char_pages)
-    for sentence in gather_data(args.out, *sources):
+    sources = (args.fonts, args.text, args.counts, args.lines, args.min_count)
+    for sentence in gather_data(args.out, *sources, args.char_pages, args.line_pages):
         print(sentence)

@@ -46,6 +46,8 @@ class Comparing:
     model: str | None = None
     protocol: str = "paper"
     fold_variants: bool = False
+    turn: bool = True
+    """Whether we turn pages that lie on their side or upside down, end to end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +139,16 @@ def compared(url: str | None) -> list[str]:
 def _open_reader(name: str, comparing: Comparing) -> ReadText:
     """An engine that reads our blocks, of given lines or of those that the detector finds."""
     detector = None if comparing.given_lines else comparing.detector
-    setup = Setup(name, comparing.weights, url=comparing.url, model=comparing.model, detector=detector)
-    reader = open_reader(setup)
+    reader = open_reader(
+        Setup(
+            name,
+            comparing.weights,
+            url=comparing.url,
+            model=comparing.model,
+            detector=detector,
+            turn=comparing.turn,
+        )
+    )
     return lambda page: [line.text for line in reader.read(page).lines]
 
 

@@ -40,14 +40,18 @@ def evaluate(
     *,
     fold_variants: bool = False,
     added: Path | None = None,
+    fold: bool = True,
     workers: int = 1,
     warn: Callable[[str], None] = lambda message: None,
 ) -> Summary:
-    """Score two files or two folders; what is missing or left over is told to `warn`, a sentence each."""
+    """Score two files or two folders; what is missing or left over is told to `warn`, a sentence each.
+
+    Without `fold`, lines that a file calls running titles or folio numbers do not count, on either side.
+    """
     check_installed(PROTOCOLS[protocol])
     characters = None if added is None else read_added(added)
     pairs = find_pairs(prediction, reference, warn)
-    score = partial(_score_pair, protocol=protocol, added=characters, fold_variants=fold_variants)
+    score = partial(_score_pair, protocol=protocol, added=characters, fold_variants=fold_variants, fold=fold)
     scores = list(_map(score, pairs, workers))
     result: Summary = {"protocol": protocol, "pages": len(pairs)}
     plain = {pair.stem: views[0] for pair, views in zip(pairs, scores, strict=True)}
@@ -117,15 +121,16 @@ def _map(
 
 
 def _score_pair(
-    pair: Pair, *, protocol: str, added: frozenset[str] | None, fold_variants: bool
+    pair: Pair, *, protocol: str, added: frozenset[str] | None, fold_variants: bool, fold: bool
 ) -> list[PageScore]:
     """The plain score, and the folded one after it where that is asked for."""
-    predicted = _lines(pair.prediction) if pair.prediction is not None else []
-    reference = _lines(pair.reference)
+    predicted = _lines(pair.prediction, fold) if pair.prediction is not None else []
+    reference = _lines(pair.reference, fold)
     views = (False, True) if fold_variants else (False,)
     rules = PROTOCOLS[protocol]
     return [score_lines(predicted, reference, rules, added=added, folded=folded) for folded in views]
 
 
-def _lines(path: Path) -> list[str]:
-    return [line.text for line in read_page(path).lines]
+def _lines(path: Path, fold: bool) -> list[str]:
+    """The text of a file's lines, whatever their kind, or without those of the fold."""
+    return [line.text for line in read_page(path).lines if fold or line.kind != "fold"]

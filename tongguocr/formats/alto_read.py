@@ -1,8 +1,9 @@
 """Reading ALTO, as libraries keep it and as kraken and eScriptorium exchange it: XML in, a Page out.
 
 Versions 2 to 4 are taken, with or without a namespace. The order is that of ReadingOrder, else that of the
-blocks' IDNEXT, else the file's own. A Glyph holds one code point by the schema: the variation selectors that
-stand only in the String are put back.
+blocks' IDNEXT, else the file's own. Places are in the image as it lies; the Page's ROTATION says how far to
+turn it. A Glyph holds one code point by the schema: the variation selectors that stand only in the
+String are put back.
 """
 
 from __future__ import annotations
@@ -20,13 +21,15 @@ from tongguocr.formats.xml import Element
 from tongguocr.formats.xml_lines import (
     KIND_OF_LABEL,
     corners,
+    direction_of,
     ids_from_xml,
     is_one_character,
     line_text,
+    quarter_turn,
     reading_order,
 )
 from tongguocr.geometry import Box, Point, bounds, make_box, union
-from tongguocr.page import Char, Direction, Kind, Line, Page, guess_direction
+from tongguocr.page import Char, Direction, Kind, Line, Page, turn_page
 from tongguocr.sources import image_size
 
 DIRECTION_OF_BASE: dict[str, Direction] = {
@@ -39,11 +42,12 @@ DIRECTION_OF_BASE: dict[str, Direction] = {
 
 @dataclass(frozen=True, slots=True)
 class _Context:
-    """What every part of one file needs: its path, pixels a unit, and the kind each tag means."""
+    """What every part of one file needs: path, pixels a unit, the kind each tag means, the page's angle."""
 
     path: Path
     scale: tuple[Decimal, Decimal]
     kinds: dict[str, Kind]
+    angle: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +65,8 @@ def parse_alto(root: Element, path: Path) -> Page:
         raise InputError(f"{path}: the ALTO file has {len(pages)} pages; one is expected.")
     image = root.findtext("Description/sourceImageInformation/fileName") or ""
     image = line_text(image.strip(), f"{path}: fileName")
-    context = _Context(path, _scale(root, pages[0], image, path), _kinds(root))
+    angle = quarter_turn(pages[0].get("ROTATION"), f"{path}: ROTATION")
+    context = _Context(path, _scale(root, pages[0], image, path), _kinds(root), angle)
     found = [line for space in pages[0] for line in _lines_of(space, ())]
     names = ids_from_xml([line.element.get("ID") for line in found], path)
     owners = [
@@ -70,7 +75,7 @@ def parse_alto(root: Element, path: Path) -> Page:
     ]
     order = reading_order(owners, _references(root, pages[0], found, names))
     lines = tuple(_read_line(found[i], names[i], context) for i in order)
-    return Page(image, *_page_size(pages[0], lines, context), lines)
+    return turn_page(Page(image, *_page_size(pages[0], lines, context), lines), angle)
 
 
 def _scale(root: Element, page: Element, image: str, path: Path) -> tuple[Decimal, Decimal]:
@@ -161,7 +166,7 @@ def _read_line(found: _FoundLine, name: str, context: _Context) -> Line:
         box=box,
         text=text,
         kind=_kind((element, *found.blocks), context),
-        direction=_direction((element, *found.blocks)) or guess_direction(box, text),
+        direction=_direction((element, *found.blocks)) or direction_of(box, text, context.angle),
         confidence=_confidence(strings, where),
         # An outline that says no more than the box is none.
         polygon=None if polygon == corners(box) else polygon,

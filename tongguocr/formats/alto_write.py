@@ -2,9 +2,9 @@
 
 One TextBlock is made of each run of lines of one kind, in reading order, and ReadingOrder says the order
 again; each line is one String, each of its characters a Glyph, and the kind is an OtherTag. Every line has a
-baseline and an outline: kraken sees no other lines. Positions and sizes are exact decimals. A Glyph may hold
-only one code point and a Variant three: the rest of a character stays in its String, and a longer reading is
-left out.
+baseline and an outline: kraken sees no other lines. Positions and sizes are exact decimals, in the image as
+it lies: where it was turned to be read, the Page's ROTATION says by how much. A Glyph may hold only one code
+point and a Variant three: the rest of a character stays in its String, and a longer reading is left out.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tongguocr.formats.numbers import EXACT, plain, to_decimal
 from tongguocr.formats.xml import Element, add, check_xml_text, new_root, render_xml, unique_name
 from tongguocr.formats.xml_lines import baseline, corners, ids_for_xml, runs_of_kind
 from tongguocr.geometry import Box, Point, union
-from tongguocr.page import Char, Kind, Line, Page
+from tongguocr.page import Char, Kind, Line, Page, as_it_lies
 
 NAMESPACE = "http://www.loc.gov/standards/alto/ns-v4#"
 
@@ -35,6 +35,7 @@ _MAX_VARIANT = 3
 def render_alto(page: Page, path: Path) -> bytes:
     """The page as an ALTO file."""
     check_xml_text(page.image, f"{path}: image")
+    angle, page = page.angle, as_it_lies(page)
     names = ids_for_xml(page.lines)
     taken = set(names)
     runs = runs_of_kind(page.lines)
@@ -45,14 +46,16 @@ def render_alto(page: Page, path: Path) -> bytes:
     _write_order(root, blocks, taken)
     size = {"WIDTH": str(int(page.width)), "HEIGHT": str(int(page.height))}
     page_attributes = {"ID": unique_name("page", taken), "PHYSICAL_IMG_NR": "1", **size}
-    element = add(add(root, "Layout"), "Page", page_attributes)
+    # The schema's degrees are how far the text leans to the left: as far as the page must be turned back.
+    rotation = {"ROTATION": str(angle)} if angle else {}
+    element = add(add(root, "Layout"), "Page", {**page_attributes, **rotation})
     space = add(element, "PrintSpace", {"HPOS": "0", "VPOS": "0", **size})
     for name, run in zip(blocks, runs, strict=True):
         lines = [page.lines[i] for i in run]
         place = _place(union(line.box for line in lines))
         block = add(space, "TextBlock", {"ID": name, "TAGREFS": tags[lines[0].kind], **place})
         for i, line in zip(run, lines, strict=True):
-            _write_line(block, line, names[i], f"{path}: line {line.id}")
+            _write_line(block, line, baseline(line, angle), names[i], f"{path}: line {line.id}")
     return render_xml(root)
 
 
@@ -82,8 +85,8 @@ def _write_order(root: Element, blocks: list[str], taken: set[str]) -> None:
         add(group, "ElementRef", {"ID": unique_name(f"order_{block}", taken), "REF": block})
 
 
-def _write_line(block: Element, line: Line, name: str, where: str) -> None:
-    base = {"BASEDIRECTION": _BASE_OF_DIRECTION[line.direction], "BASELINE": _points(baseline(line))}
+def _write_line(block: Element, line: Line, ends: Sequence[Point], name: str, where: str) -> None:
+    base = {"BASEDIRECTION": _BASE_OF_DIRECTION[line.direction], "BASELINE": _points(ends)}
     element = add(block, "TextLine", {"ID": name, **_place(line.box), **base})
     add(add(element, "Shape"), "Polygon", {"POINTS": _points(line.polygon or corners(line.box))})
     check_xml_text(line.text, where)

@@ -1,7 +1,8 @@
 """A table of doubtful characters for proofreading: pages in, CSV out.
 
 One row for each character whose confidence is below the threshold: where it stands, what was read, what else
-it may be, its box, and the line with the character in 【】. Characters without a confidence are not listed.
+it may be, its box in the image as it lies, and the line with the character in 【】. Characters without a
+confidence are not listed.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pathlib import Path
 from tongguocr.errors import InputError
 from tongguocr.files import write_bytes
 from tongguocr.formats.numbers import plain, to_decimal
-from tongguocr.page import Char, Line, Page
+from tongguocr.page import Char, Line, Page, as_it_lies
 
 THRESHOLD = 0.8
 MAX_CANDIDATES = 4
@@ -61,7 +62,7 @@ def render_table(pages: Iterable[Page], threshold: float = THRESHOLD, excel: boo
 
 def _page_rows(page: Page, number: int, threshold: float) -> Iterator[list[object]]:
     """The page's rows, in reading order; a page whose image has no name goes by its number."""
-    for line in page.lines:
+    for line in as_it_lies(page).lines:
         for index, char in enumerate(line.chars):
             if char.confidence is not None and char.confidence < threshold:
                 name = page.image or str(number)

@@ -3,7 +3,7 @@
 Each run of lines of one kind is an `ocr_carea`, each line an `ocr_line`, each character an `ocrx_word`: the
 script has no spaces, and a word is what programs select and correct. Columns are marked as the specification
 asks for writing directions, in CSS: `textangle` is for text whose glyphs are turned, which upright columns
-are not.
+are not. Boxes are in the image as it lies: where it was turned to be read, every line has its `textangle`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from tongguocr.formats.xml import Element, add, check_xml_text, new_root, to_bytes, unique_name
 from tongguocr.formats.xml_lines import ids_for_xml, runs_of_kind
 from tongguocr.geometry import Box, union
-from tongguocr.page import Direction, Line, Page
+from tongguocr.page import Direction, Line, Page, as_it_lies
 from tongguocr.version import __version__
 
 NAMESPACE = "http://www.w3.org/1999/xhtml"
@@ -37,6 +37,7 @@ STYLE: dict[Direction, dict[str, str]] = {
 def render_hocr(page: Page, path: Path) -> bytes:
     """The page as an hOCR file."""
     check_xml_text(page.image, f"{path}: image")
+    angle, page = page.angle, as_it_lies(page)
     names = ids_for_xml(page.lines)
     taken = set(names)
     root = new_root("html", NAMESPACE, {_XML_LANG: "zh", "lang": "zh"})
@@ -53,7 +54,7 @@ def render_hocr(page: Page, path: Path) -> bytes:
             sheet, "div", {"class": "ocr_carea", "id": unique_name(f"carea_{n}", taken), "title": title}
         )
         for line, name in lines:
-            _write_line(area, line, name, taken, f"{path}: line {line.id}")
+            _write_line(area, line, angle, name, taken, f"{path}: line {line.id}")
     _break_rows(root)
     # Browsers take an empty element that closes itself for an open one.
     return re.sub(rb"<(span|div|title)([^>]*)/>", rb"<\1\2></\1>", to_bytes(root, _DOCTYPE))
@@ -74,10 +75,12 @@ def _write_head(root: Element, page: Page) -> None:
         add(head, "meta", {"name": name, "content": content})
 
 
-def _write_line(area: Element, line: Line, name: str, taken: set[str], where: str) -> None:
+def _write_line(area: Element, line: Line, angle: int, name: str, taken: set[str], where: str) -> None:
     """The line's characters; without them, or where they do not spell its text, all of it as one word."""
-    angle = "; textangle 90" if line.direction == "bottom-to-top" else ""
-    attributes = {"class": "ocr_line", "id": name, "title": _bbox(line.box) + angle, **STYLE[line.direction]}
+    # Counterclockwise, so as far as the page must be turned clockwise; glyphs of a line that climbs lie too.
+    leaning = (angle + (90 if line.direction == "bottom-to-top" else 0)) % 360
+    title = _bbox(line.box) + (f"; textangle {leaning}" if leaning else "")
+    attributes = {"class": "ocr_line", "id": name, "title": title, **STYLE[line.direction]}
     element = add(area, "span", attributes)
     words = [(char.text, char.box, char.confidence) for char in line.chars if char.text]
     if "".join(text for text, _, _ in words) != line.text:

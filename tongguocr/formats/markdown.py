@@ -1,8 +1,8 @@
 """Markdown: a Page in, a text to read and edit out.
 
 The page's image is the heading. Main text is a paragraph whose rows are the lines of the page, with notes in
-〔〕 behind the text before them; margins and the centre fold stand apart as quotations with a label. What
-Markdown would take for markup is escaped, so that the text reads as it was.
+〔〕 behind the text before them; margins, and the centre fold if it is asked for, stand apart as quotations
+with a label. What Markdown would take for markup is escaped, so that the text reads as it was.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _BLANKS = re.compile(r"^[ \t]+|[ \t]+$")
 
 def render_markdown(page: Page, path: Path, style: Style = Style()) -> bytes:
     """The page as CommonMark; empty lines are left out. With the style's `flow` a paragraph is one row."""
-    rows = [(kind, text) for kind, text in text_rows(page, style.notes or "inline") if text]
+    rows = [(kind, text) for kind, text in text_rows(page, style.notes or "inline", style.fold) if text]
     parts = [f"# {escape(page.image) or 'Page'}"]
     for kind, run in groupby(rows, lambda row: row[0]):
         found = [text for _, text in run]

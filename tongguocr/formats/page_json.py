@@ -15,7 +15,7 @@ from tongguocr.files import decode_utf8
 from tongguocr.formats.numbers import LIMIT, is_number, plain
 from tongguocr.formats.txt import has_line_break
 from tongguocr.geometry import Box, Point, make_box
-from tongguocr.page import DIRECTIONS, KINDS, Block, Char, Direction, Line, Page, guess_direction
+from tongguocr.page import ANGLES, DIRECTIONS, KINDS, Block, Char, Direction, Line, Page, guess_direction
 
 FORMAT = "tongguocr-page"
 VERSION = 1
@@ -71,6 +71,7 @@ def render_blocks(page: Page, blocks: tuple[Block, ...]) -> bytes:
         "image": page.image,
         "width": page.width,
         "height": page.height,
+        **_angle(page),
         "blocks": [
             {"lines": [line.id for line in block.lines(page)], "box": list(block.box)} for block in blocks
         ],
@@ -88,7 +89,12 @@ def _dump(value: object) -> str:
 
 def _head(page: Page) -> dict[str, object]:
     head: dict[str, object] = {"format": FORMAT, "version": VERSION, "image": page.image}
-    return head | {"width": plain(page.width), "height": plain(page.height)}
+    return head | {"width": plain(page.width), "height": plain(page.height), **_angle(page)}
+
+
+def _angle(page: Page) -> dict[str, object]:
+    """The page's angle, where it was turned: few are."""
+    return {"angle": plain(page.angle)} if page.angle else {}
 
 
 def _line_object(line: Line) -> dict[str, object]:
@@ -130,7 +136,10 @@ def _page(data: Any, path: Path) -> Page:
             raise InputError(f"{where}lines[{n}].id {line.id!r} is used twice.")
         seen.add(line.id)
     width, height = (_size(data.get(key), f"{where}{key}") for key in ("width", "height"))
-    return Page(one_line(data.get("image", ""), f"{where}image"), width, height, lines)
+    image, angle = one_line(data.get("image", ""), f"{where}image"), data.get("angle", 0)
+    if isinstance(angle, bool) or angle not in ANGLES:
+        raise InputError(f"{where}angle must be one of {', '.join(map(str, ANGLES))}.")
+    return Page(image, width, height, lines, angle=int(angle))
 
 
 def _check_version(version: Any, path: Path) -> None:

@@ -3,7 +3,8 @@
 Reading takes every namespace version and both ways to give an order: ReadingOrder for regions, and
 `custom="readingOrder {index:N;}"`. Writing makes one TextRegion of each run of lines of one kind, so that a
 reader that only knows regions in order still gets our lines in order. Points are whole numbers from 0: what
-is finer is rounded, what is negative becomes 0. The kind is carried as `custom="structure {type:note;}"`, the
+is finer is rounded, what is negative becomes 0. They are points of the image as it lies: where it was turned
+to be read, `orientation` says by how much. The kind is carried as `custom="structure {type:note;}"`, the
 spelling that the other tools have for their own types.
 """
 
@@ -25,15 +26,26 @@ from tongguocr.formats.xml_lines import (
     KIND_OF_LABEL,
     baseline,
     corners,
+    direction_of,
     ids_for_xml,
     ids_from_xml,
     is_one_character,
     line_text,
+    quarter_turn,
     reading_order,
     runs_of_kind,
 )
 from tongguocr.geometry import Point, bounds, union
-from tongguocr.page import DIRECTIONS, Char, Direction, Kind, Line, Page, guess_direction
+from tongguocr.page import (
+    DIRECTIONS,
+    Char,
+    Direction,
+    Kind,
+    Line,
+    Page,
+    as_it_lies,
+    turn_page,
+)
 
 NAMESPACE = "http://schema.primaresearch.org/PAGE/gts/pagecontent/2019-07-15"
 
@@ -68,10 +80,11 @@ def parse_page_xml(root: Element, path: Path) -> Page:
     owners = [[e.get("id", "") for e in (line.element, *line.regions)] for line in found]
     references = [ref for order in page.findall("ReadingOrder") for ref in _references(order, path)]
     names = ids_from_xml([line.element.get("id") for line in found], path)
-    lines = [_read_line(found[i], page, names[i], path) for i in reading_order(owners, references)]
+    angle = quarter_turn(page.get("orientation"), f"{path}: orientation")
+    lines = [_read_line(found[i], page, angle, names[i], path) for i in reading_order(owners, references)]
     width, height = (_size(page, name, path) for name in ("imageWidth", "imageHeight"))
     image = line_text(page.get("imageFilename", ""), f"{path}: imageFilename")
-    return Page(image, width, height, tuple(lines))
+    return turn_page(Page(image, width, height, tuple(lines)), angle)
 
 
 def _size(page: Element, name: str, path: Path) -> int:
@@ -124,7 +137,7 @@ def _custom(element: Element, name: str, key: str) -> str | None:
     return None
 
 
-def _read_line(found: _FoundLine, page: Element, name: str, path: Path) -> Line:
+def _read_line(found: _FoundLine, page: Element, angle: int, name: str, path: Path) -> Line:
     element = found.element
     where = f"{path}: line {name}"
     chars = _chars(element, where)
@@ -137,7 +150,7 @@ def _read_line(found: _FoundLine, page: Element, name: str, path: Path) -> Line:
         box=box,
         text=line_text(text, where),
         kind=_kind((element, *found.regions)),
-        direction=_direction((element, *found.regions, page)) or guess_direction(box, text),
+        direction=_direction((element, *found.regions, page)) or direction_of(box, text, angle),
         confidence=texts[0][1] if texts else None,
         polygon=None if len(points) < 3 or points == corners(box) else points,
         chars=chars,
@@ -227,8 +240,11 @@ def render_page_xml(page: Page, path: Path, created: datetime | None = None) -> 
     root = new_root("PcGts", NAMESPACE)
     _metadata(root, created or datetime.now(UTC))
     check_xml_text(page.image, f"{path}: image")
+    angle, page = page.angle, as_it_lies(page)
     size = {"imageWidth": str(int(page.width)), "imageHeight": str(int(page.height))}
-    element = add(root, "Page", {"imageFilename": page.image, **size})
+    # By the schema, from -179.999 to 180.
+    orientation = {"orientation": str(angle if angle <= 180 else angle - 360)} if angle else {}
+    element = add(root, "Page", {"imageFilename": page.image, **size, **orientation})
     names = ids_for_xml(page.lines)
     taken = set(names)
     runs = runs_of_kind(page.lines)
@@ -241,9 +257,9 @@ def render_page_xml(page: Page, path: Path, created: datetime | None = None) -> 
         outlines = [_outline(page.lines[i]) for i in run]
         _write_coords(text_region, corners(union(bounds(_whole(outline)) for outline in outlines)))
         for place, i in enumerate(run):
-            _write_line(
-                text_region, page.lines[i], names[i], place, taken, f"{path}: line {page.lines[i].id}"
-            )
+            line = page.lines[i]
+            ends = baseline(line, angle)
+            _write_line(text_region, line, ends, names[i], place, taken, f"{path}: line {line.id}")
     return render_xml(root)
 
 
@@ -262,12 +278,20 @@ def _write_order(page: Element, regions: list[str], taken: set[str]) -> None:
         add(group, "RegionRefIndexed", {"index": str(n), "regionRef": region})
 
 
-def _write_line(region: Element, line: Line, name: str, place: int, taken: set[str], where: str) -> None:
+def _write_line(
+    region: Element,
+    line: Line,
+    ends: Sequence[Point],
+    name: str,
+    place: int,
+    taken: set[str],
+    where: str,
+) -> None:
     custom = f"readingOrder {{index:{place};}}"
     attributes = {"id": name, "readingDirection": line.direction, "custom": custom}
     element = add(region, "TextLine", attributes)
     _write_coords(element, _outline(line))
-    add(element, "Baseline", {"points": _points_text(baseline(line))})
+    add(element, "Baseline", {"points": _points_text(ends)})
     if line.chars:
         word = add(element, "Word", {"id": unique_name(f"{name}_w", taken)})
         _write_coords(word, _outline(line))

@@ -31,7 +31,7 @@ class Format:
     writer: str
     """`(page, path) -> bytes`; a styled one takes the style behind the path."""
     styled: bool = False
-    """Whether `Style.notes` and `Style.flow` change the file."""
+    """Whether `Style.notes`, `Style.flow` and `Style.fold` change the file."""
     image: Literal["", "pixels", "file"] = ""
     """What a page must have: pixels; or its image file beside the written one, else pixels."""
     book: str = ""

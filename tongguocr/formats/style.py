@@ -1,7 +1,7 @@
 """How a page's text is written: what the formats leave to the one who asks.
 
-`notes` and `flow` act on plain text and Markdown, `script` on every format. The other formats hold lines and
-notes as they are, whatever the style.
+`notes`, `flow` and `fold` act on plain text and Markdown, `script` on every format. The other formats hold
+all lines with their kinds, whatever the style.
 
 Traditional characters become simplified ones by OpenCC's rules: a phrase that it knows keeps a character that
 others give up (乾坤, but 干 for 乾 in any other place). One character always becomes one character, so that
@@ -40,6 +40,8 @@ class Style:
     """Lines that follow each other and are of one kind become one."""
     script: Script = "keep"
     """Of every character, candidates included."""
+    fold: bool = False
+    """The fold's lines, running titles and folio numbers, are written too."""
 
     def __post_init__(self) -> None:
         if self.notes is not None and self.notes not in NOTES:

@@ -3,7 +3,8 @@
 The facsimile has a surface for each page and a zone for each line; the text has a page beginning, a column
 beginning for each column of the page, and for each line a line beginning that points at its zone. A run of
 double-row notes is one inline note, a run of margin lines one note at its place, and the centre fold a forme
-work. The text stands in an `ab`, not in paragraphs: where the author began a new one, no program knows.
+work. A surface is the image as it lies: where it was turned to be read, its zones have `rotate`. The text
+stands in an `ab`, not in paragraphs: where the author began a new one, no program knows.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from tongguocr.formats.xml import Element, add, check_xml_text, new_root, to_byt
 from tongguocr.formats.xml_lines import ids_for_xml
 from tongguocr.geometry import centre
 from tongguocr.layout.columns import column_starts, number_columns
-from tongguocr.page import Direction, Kind, Line, Page
+from tongguocr.page import Direction, Kind, Line, Page, as_it_lies
 from tongguocr.version import __version__
 
 NAMESPACE = "http://www.tei-c.org/ns/1.0"
@@ -92,6 +93,8 @@ def _write_header(root: Element, pages: Sequence[Page], path: Path) -> None:
 
 
 def _write_surface(facsimile: Element, page: Page, name: str, lines: Sequence[str]) -> None:
+    # Zones tell how far they were turned clockwise from upright, and we how far to turn them there.
+    rotate, page = -page.angle % 360, as_it_lies(page)
     size = {"lrx": str(int(page.width)), "lry": str(int(page.height))}
     surface = add(facsimile, "surface", {_XML_ID: name, "ulx": "0", "uly": "0", **size})
     if page.image:
@@ -101,6 +104,7 @@ def _write_surface(facsimile: Element, page: Page, name: str, lines: Sequence[st
         corners = dict(zip(("ulx", "uly", "lrx", "lry"), map(_number, line.box), strict=True))
         outline = {"points": " ".join(f"{_number(x)},{_number(y)}" for x, y in line.polygon or ())}
         attributes = {_XML_ID: line_name, "type": line.kind, **corners, **(outline if line.polygon else {})}
+        attributes |= {"rotate": str(rotate)} if rotate else {}
         add(surface, "zone", {**attributes, "style": STYLE[line.direction]})
 
 

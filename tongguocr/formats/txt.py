@@ -2,7 +2,8 @@
 
 Only line feeds and carriage returns end a line; every other character, a full-width space at a line's start
 included, stays. Lines of the file without anything but white space are layout, not text, and are left out.
-Notes may stand in brackets behind the text that they explain, or be left out; `flow` joins what reads on.
+Notes may stand in brackets behind the text that they explain, or be left out; `flow` joins what reads on. The
+fold's running titles and folio numbers, which would cut into the text, are written only if asked for.
 """
 
 from __future__ import annotations
@@ -36,19 +37,23 @@ def render_txt(page: Page, path: Path, style: Style = Style()) -> bytes:
     joined: all that follow each other and are of one kind, notes in brackets being part of the text around
     them.
     """
-    rows = text_rows(page, style.notes or "lines")
+    rows = text_rows(page, style.notes or "lines", style.fold)
     if style.flow:
         runs = (join_words(text for _, text in run) for _, run in groupby(rows, lambda row: row[0]))
         return "".join(f"{text}\n" for text in runs if text).encode()
     return "".join(f"{text}\n" for _, text in rows).encode()
 
 
-def text_rows(page: Page, notes: Notes) -> list[tuple[Kind, str]]:
-    """The rows of the page's text, each with its kind; notes in brackets belong to the main text."""
+def text_rows(page: Page, notes: Notes, fold: bool = False) -> list[tuple[Kind, str]]:
+    """The rows of the page's text, each with its kind; notes in brackets belong to the main text.
+
+    Lines of the fold are among them only if `fold` says so.
+    """
     if notes not in NOTES:
         raise InputError(f"notes: {notes!r} is not one of {', '.join(NOTES)}.")
     rows: list[tuple[Kind, str]] = []
-    for kind, run in groupby(page.lines, lambda line: line.kind):
+    lines = (line for line in page.lines if fold or line.kind != "fold")
+    for kind, run in groupby(lines, lambda line: line.kind):
         texts = [line.text for line in run]
         if kind != "note" or notes == "lines":
             rows += [(kind, text) for text in texts]

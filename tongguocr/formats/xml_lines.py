@@ -8,10 +8,11 @@ from itertools import groupby
 from pathlib import Path
 
 from tongguocr.errors import InputError
+from tongguocr.formats.numbers import parse_number
 from tongguocr.formats.txt import characters, has_line_break
 from tongguocr.formats.xml import unique_name
-from tongguocr.geometry import Box, Point, centre
-from tongguocr.page import Kind, Line
+from tongguocr.geometry import Box, Point, centre, turn_box, turn_point
+from tongguocr.page import Direction, Kind, Line, guess_direction, turn_line
 
 KIND_OF_LABEL: dict[str, Kind] = {
     "main": "main",
@@ -37,6 +38,8 @@ What a European book prints as header and page number stands on the centre fold 
 """
 
 _INDENTATION = re.compile(r"^[ \t]*[\r\n][ \t\r\n]*|[ \t\r\n]*[\r\n][ \t]*$")
+_ORIGIN = (0, 0)
+"""A picture without extent turns about its corner."""
 # The letters that every XML 1.0 validator takes in a name; newer editions allow more.
 _XML_NAME = re.compile(r"[A-Za-z_\u4e00-\u9fa5][A-Za-z0-9_.\u4e00-\u9fa5-]*")
 
@@ -109,10 +112,31 @@ def corners(box: Box) -> tuple[Point, ...]:
     return ((x0, y0), (x1, y0), (x1, y1), (x0, y1))
 
 
-def baseline(line: Line) -> tuple[Point, Point]:
+def quarter_turn(written: str | None, where: str) -> int:
+    """The angle that a file gives its page, as 0, 90, 180 or 270 degrees; 0 where it gives none.
+
+    Other programs write the page's skew in the same place: that is no turn.
+    """
+    return round(parse_number(written, where) / 90) * 90 % 360 if written else 0
+
+
+def direction_of(box: Box, text: str, angle: int) -> Direction:
+    """The direction of a line that does not tell it, on a page that must be turned clockwise by an angle."""
+    return guess_direction(turn_box(box, _ORIGIN, angle), text)
+
+
+def baseline(line: Line, angle: int = 0) -> tuple[Point, Point]:
     """The line that kraken follows, without which it sees none: down the middle of a column, or along the
     foot of a horizontal line, from the left whichever way it is read.
+
+    Where the page must be turned clockwise by an angle to stand upright, so must its baselines.
     """
+    start, end = _upright_baseline(turn_line(line, _ORIGIN, angle))
+    back = -angle % 360
+    return turn_point(start, _ORIGIN, back), turn_point(end, _ORIGIN, back)
+
+
+def _upright_baseline(line: Line) -> tuple[Point, Point]:
     x0, y0, x1, y1 = line.box
     if not line.is_vertical:
         return (x0, y1), (x1, y1)

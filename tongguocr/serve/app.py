@@ -88,7 +88,8 @@ def make_app(models: Models, queue: RequestQueue, key: str | None = None) -> Fas
 
 def read_upload(upload: Upload, models: Models, bounds: Bounds) -> bytes:
     """The whole way of one page, from its file to the file that is wanted."""
-    page = models.read(upload.page(bounds), upload.known(bounds), upload.options.direction)
+    options = upload.options
+    page = models.read(upload.page(bounds), upload.known(bounds), options.direction, options.turn)
     return render(page, upload)
 
 

@@ -68,20 +68,27 @@ class Models:
     full_model: HfEngine | None = None
     """The full-size model, which can write about a picture without lines."""
 
-    def read(self, page: Page, known: Page | None = None, direction: WritingMode | None = None) -> Page:
+    def read(
+        self,
+        page: Page,
+        known: Page | None = None,
+        direction: WritingMode | None = None,
+        turn: bool | None = None,
+    ) -> Page:
         """The page with its text, by the lines that are known or else found."""
         if known is not None:
             return self.reader.read_lines(take_lines(page, known, page.image))
         if self.reader.detector is None:
             raise InputError(f"{page.image}: this server has no detector; send the page's lines with it.")
-        return self.reader.read_lines(self.reader.find_lines(page, direction=direction))
+        return self.reader.read_lines(self.reader.find_lines(page, direction=direction, turn=turn))
 
     def reply(self, pixels: Pixels, max_tokens: int, alternatives: int) -> Reply:
         """What is written in a picture, in at most `max_tokens` tokens."""
         page = bare_page("picture", pixels)
         if self.full_model is not None:
-            # Lines matter only to models that want characters of one size.
-            lines = self.reader.find_lines(page).lines if self.full_model.image_settings.character else ()
+            # Lines matter only to models that want characters of one size; the picture stays as it is.
+            wanted = self.full_model.image_settings.character
+            lines = self.reader.find_lines(page, turn=False).lines if wanted else ()
             return reply_of_model(self.full_model, whole_block(pixels, lines), max_tokens, alternatives)
         if self.reader.detector is None:
             box = without_border(pixels)
@@ -95,6 +102,7 @@ def open_models(
     detector: str = DEFAULT_DETECTOR,
     threads: int = 0,
     check: Callable[[], None] = lambda: None,
+    turn: bool = True,
 ) -> Models:
     """Load what is named; `model` is the folder of the engine's weights, or for hf a name on the hub."""
     if engine not in SERVED:
@@ -107,6 +115,7 @@ def open_models(
         weights=Path(model) if model and not full_size else None,
         model=model,
         detector=None if detector == NO_DETECTOR else detector,
+        turn=turn,
         threads=threads,
     )
     reader = open_reader(setup, check)

@@ -40,6 +40,8 @@ class Service:
     key_variable: str | None = None
     """The environment variable that holds the key that clients must have."""
     bounds: Bounds = field(default_factory=Bounds)
+    turn: bool = True
+    """Whether pages that lie on their side or upside down are turned, unless a client says."""
 
 
 def serve(service: Service, say: Callable[[str], None] = print) -> None:
@@ -47,7 +49,9 @@ def serve(service: Service, say: Callable[[str], None] = print) -> None:
     key = read_key(service.key_variable)
     with open_socket(service.host, service.port) as listening:
         queue = RequestQueue(service.bounds)
-        models = open_models(service.engine, service.model, service.detector, service.threads, queue.check)
+        models = open_models(
+            service.engine, service.model, service.detector, service.threads, queue.check, service.turn
+        )
         server = _Server(make_app(models, queue, key), queue)
         # From here on clients that come wait; before, they are refused.
         listening.listen(BACKLOG)

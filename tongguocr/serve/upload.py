@@ -29,7 +29,7 @@ from tongguocr.serve.queue import Bounds, StatusError
 from tongguocr.sources.images import FORMATS as PICTURES
 from tongguocr.sources.images import decode_image
 
-OPTIONS = ("format", "notes", "flow", "script", "direction")
+OPTIONS = ("format", "notes", "flow", "fold", "script", "direction", "turn")
 DIRECTIONS: tuple[WritingMode, ...] = get_args(WritingMode)
 NAMELESS = "page"
 LONGEST_NAME = 60
@@ -45,6 +45,8 @@ class ReadOptions:
     format: str = "json"
     style: Style = field(default_factory=Style)
     direction: WritingMode | None = None
+    turn: bool | None = None
+    """Whether a page that lies on its side or upside down is turned; None: as the server does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,14 +141,21 @@ def parse_options(options: Mapping[str, str]) -> ReadOptions:
         if name not in OPTIONS:
             raise InputError(f"There is no option {name[:40]!r}; take one of {', '.join(OPTIONS)}.")
     format = find_format(options.get("format", "json")).name
-    flow = options.get("flow", "false").lower()
-    if flow not in ("true", "false", "1", "0"):
-        raise InputError(f"flow: {flow[:40]!r} is neither true nor false.")
     direction = next((name for name in DIRECTIONS if name == options.get("direction")), None)
     if direction is None and "direction" in options:
         raise InputError(f"direction: {options['direction'][:40]!r} is not one of {', '.join(DIRECTIONS)}.")
-    style = Style(options.get("notes"), flow in ("true", "1"), options.get("script", "keep"))  # type: ignore[arg-type]
-    return ReadOptions(format, style, direction)
+    flow, fold = _is_true(options, "flow"), _is_true(options, "fold")
+    style = Style(options.get("notes"), flow, options.get("script", "keep"), fold)  # type: ignore[arg-type]
+    turn = _is_true(options, "turn") if "turn" in options else None
+    return ReadOptions(format, style, direction, turn)
+
+
+def _is_true(options: Mapping[str, str], name: str) -> bool:
+    """An option that is switched on or off in words; off where it is not there."""
+    written = options.get(name, "false").lower()
+    if written not in ("true", "false", "1", "0"):
+        raise InputError(f"{name}: {written[:40]!r} is neither true nor false.")
+    return written in ("true", "1")
 
 
 def load_picture(data: bytes, name: str, bounds: Bounds) -> Pixels:

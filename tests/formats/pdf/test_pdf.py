@@ -33,7 +33,7 @@ from tongguocr.formats.pdf.file import MAX_CODES, glyphless_font, to_unicode
 from tongguocr.formats.pdf.text import text_layer
 from tongguocr.formats.txt import characters
 from tongguocr.geometry import Box
-from tongguocr.page import Char, Direction, Kind, Line, Page
+from tongguocr.page import ANGLES, Char, Direction, Kind, Line, Page, turn_pixels
 from tongguocr.sources import load_pixels
 
 pikepdf = pytest.importorskip("pikepdf")
@@ -265,19 +265,36 @@ def test_pixels_are_kept_without_loss() -> None:
             assert (np.asarray(kept) == pixels).all()
 
 
+@pytest.mark.parametrize("angle", ANGLES)
 @pytest.mark.parametrize("orientation", range(1, 9))
-def test_a_turned_jpeg_stands_upright(orientation: int, tmp_path: Path) -> None:
+def test_a_turned_jpeg_stands_upright(orientation: int, angle: int, tmp_path: Path) -> None:
+    """EXIF first, then the angle that the page was read at."""
     image = Image.new("RGB", (64, 32), "white")
     image.paste("red", (0, 0, 32, 16))
     image.paste("blue", (32, 16, 64, 32))
     exif = Image.Exif()
     exif[0x0112] = orientation
     image.save(tmp_path / "a.jpg", exif=exif, quality=95)
-    upright = load_pixels(tmp_path / "a.jpg")
-    page = Page("a.jpg", upright.shape[1], upright.shape[0])
+    upright = turn_pixels(load_pixels(tmp_path / "a.jpg"), angle)
+    page = Page("a.jpg", upright.shape[1], upright.shape[0], angle=angle)
     drawn = pdfium.PdfDocument(render_pdf(page, tmp_path / "a.pdf"))[0].render(scale=1 / SCALE)
     difference = np.asarray(drawn.to_pil().convert("RGB")).astype(int) - upright
     assert np.abs(difference[4:-4, 4:-4]).mean() < 20
+
+
+def test_text_lies_on_the_ink_of_a_jpeg_that_lies_on_its_side(
+    example: tuple[Page, bytes], tmp_path: Path
+) -> None:
+    page, upright = example
+    scan = Image.fromarray(turn_pixels(load_pixels(EXAMPLES / "page.jpg"), 270))
+    scan.save(tmp_path / page.image, quality=95)
+    lying = render_pdf(replace(page, angle=90), tmp_path / "a.pdf")
+    assert list(marks(lying, page)) == list(marks(upright, page))
+    pictures = [
+        pdfium.PdfDocument(data)[0].render(scale=1).to_pil().convert("L") for data in (lying, upright)
+    ]
+    assert pictures[0].size == pictures[1].size
+    assert np.abs(np.subtract(*(np.asarray(picture, int) for picture in pictures))).mean() < 5
 
 
 def test_text_draws_nothing() -> None:

@@ -64,7 +64,7 @@ def _picture(page: Page, path: Path, images: Path | None) -> Picture:
     folder = images or path.parent
     image = folder / Path(page.image).name
     if page.image and image.is_file():
-        picture = picture_of_file(image)
+        picture = picture_of_file(image, page.angle)
     elif page.pixels is not None:
         picture = picture_of_pixels(page.pixels)
     else:

@@ -1,7 +1,7 @@
 """A page's picture inside a PDF: an image file or pixels in, an image object out.
 
-A JPEG file goes in as it is, byte for byte, whatever its EXIF orientation; all other pixels are stored
-without loss.
+A JPEG file goes in as it is, byte for byte, whatever its EXIF orientation and however the page was turned to
+be read; all other pixels are stored without loss.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from PIL import Image, UnidentifiedImageError
 from tongguocr.errors import InputError
 from tongguocr.files import read_bytes
 from tongguocr.formats.pdf.file import PdfFile
-from tongguocr.page import Pixels
+from tongguocr.page import Pixels, turn_pixels
 from tongguocr.sources import load_pixels
 
 _COLOUR = {"L": "/DeviceGray", "RGB": "/DeviceRGB"}
@@ -34,6 +34,8 @@ _TURNS: dict[int, tuple[int, ...]] = {
     8: (0, 1, -1, 0, 1, 0),
 }
 """How each EXIF orientation turns or mirrors the unit square, as a PDF matrix."""
+_ORIENTATION_OF_ANGLE = {0: 1, 90: 6, 180: 3, 270: 8}
+"""The EXIF orientation of a picture that must be turned clockwise by these degrees."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,22 +50,31 @@ class Picture:
     turn: tuple[int, ...] = _UPRIGHT
 
 
-def picture_of_file(path: Path) -> Picture:
-    """The picture in an image file; a grey or RGB JPEG is not decoded."""
+def picture_of_file(path: Path, angle: int = 0) -> Picture:
+    """The picture in an image file, turned clockwise by the angle; a grey or RGB JPEG is not decoded."""
     data = read_bytes(path)
     try:
         # Pillow warns of very large images because decoding them takes memory; nothing is decoded here.
         with warnings.catch_warnings(action="ignore"), Image.open(io.BytesIO(data)) as image:
             if image.format != "JPEG" or image.mode not in _COLOUR:
-                return picture_of_pixels(load_pixels(path))
+                return picture_of_pixels(turn_pixels(load_pixels(path), angle))
             size, mode = image.size, image.mode
             orientation = image.getexif().get(_ORIENTATION_TAG, 1)
     except (UnidentifiedImageError, OSError, SyntaxError, ValueError, Image.DecompressionBombError):
         raise InputError(f"{path}: not an image that can be read.") from None
-    turn = _TURNS.get(orientation, _UPRIGHT)
+    # EXIF first, as when pixels are loaded.
+    turn = _then(*(_TURNS.get(one, _UPRIGHT) for one in (orientation, _ORIENTATION_OF_ANGLE[angle])))
     entries = f"{_entries(*size, mode)} /Filter /DCTDecode"
     upright = size[::-1] if turn[0] == 0 else size
     return Picture(data, entries, *upright, turn)
+
+
+def _then(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:
+    """One PDF matrix that does what the two do one after the other."""
+    a, b, c, d, e, f = second
+    moved = [(x * a + y * c, x * b + y * d) for x, y in (first[:2], first[2:4], first[4:])]
+    (p, q), (r, s), (t, u) = moved
+    return (p, q, r, s, t + e, u + f)
 
 
 def picture_of_pixels(pixels: Pixels) -> Picture:
