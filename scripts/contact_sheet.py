@@ -26,7 +26,7 @@ from tongguocr.training.synth.text import TextSource, load_text
 ACROSS, DOWN = 6, 4
 CELL = (420, 540)
 GAP = 10
-MOST_BYTES = 1_200_000
+MOST_BYTES = 1_100_000
 
 
 def choose_kinds(seed: int) -> list[str]:

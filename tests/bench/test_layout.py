@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from detector_pages import column
-from paths import ROOT
 
 from bench.layout import (
     Score,
     group_of,
     join_columns,
+    labelled_page,
+    main,
     match_lines,
     overlap,
     score_chars,
     score_page,
     tabulate,
+    without_excused,
 )
+from tongguocr.errors import InputError
 from tongguocr.geometry import Box
 from tongguocr.page import Char, Line, Page
 
@@ -72,6 +74,28 @@ def test_rows_of_notes_are_joined_with_their_column() -> None:
     assert (score.found, score.given, score.strays) == (3, 4, 1)
 
 
+def test_the_fold_beside_all_columns_of_text_does_not_count() -> None:
+    found = page_of(*COLUMNS, (360, 40, 390, 120), (250, 310, 270, 330))
+    kinds = [*found.lines[:3], *(replace(line, kind="fold") for line in found.lines[3:])]
+    wanted = page_of((180, 0, 340, 400))
+    score = score_page(wanted, replace(found, lines=tuple(kinds)), 1.0, whole_columns=True)
+    assert (score.given, score.strays) == (4, 0), "the fold's line within the text counts"
+
+
+def test_lines_that_labels_leave_out_do_not_count() -> None:
+    entry = {
+        "image": "a.png",
+        "lines": [{"box": [300, 0, 340, 300], "text": "天"}, {"box": [180, 0, 194, 300], "text": "地"}],
+        "unlabelled": [[240, 0, 280, 300]],
+    }
+    wanted, unread = labelled_page(entry, np.zeros((400, 400), np.uint8))
+    assert [line.kind for line in wanted.lines] == ["main", "note"] and unread == [(240, 0, 280, 300)]
+    found = page_of((300, 0, 340, 300), (245, 10, 279, 290), (20, 0, 60, 300), (180, 0, 194, 300))
+    lines = (*found.lines, replace(found.lines[3], id="m", kind="margin"))
+    left = without_excused(wanted, replace(found, lines=lines), unread)
+    assert [line.id for line in left.lines] == ["l0", "l3"]
+
+
 def test_characters_count_by_their_centres() -> None:
     boxes = np.array(column(100, 50, 4), np.float32)
     chars = tuple(Char("", (b[0] + 3, b[1], b[2] + 3, b[3])) for b in boxes[:3].tolist())
@@ -96,7 +120,10 @@ def test_groups_and_the_table() -> None:
 
 
 @pytest.mark.parametrize("weights", [(), ("--weights", "nowhere")])
-def test_an_empty_folder_or_no_weights_is_one_sentence(tmp_path: Path, weights: tuple[str, ...]) -> None:
-    command = [sys.executable, "-m", "bench.layout", str(tmp_path), "--detector", "tongguocr", *weights]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
-    assert done.returncode != 0 and "Traceback" not in done.stderr
+def test_an_empty_folder_or_no_weights_is_one_sentence(
+    tmp_path: Path, weights: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A process of its own measures memory, and takes seconds to begin.
+    monkeypatch.setattr("bench.layout.ProcessPoolExecutor", lambda count, context: ThreadPoolExecutor(count))
+    with pytest.raises(InputError, match=r"there are no pages here\.$|^nowhere.*\.$"):
+        main([str(tmp_path), "--detector", "tongguocr", *weights])

@@ -35,7 +35,7 @@ def blank(page: Page) -> Pixels:
 def export(page: Page, folder: Path, name: str = "00001", **options: str) -> None:
     prepare(folder, FORMATS)
     export_page(page, blank(page), name, folder, FORMATS, **options)  # type: ignore[arg-type]
-    write_lists(folder, [name], page.text, FORMATS)
+    write_lists(folder, [name], page.full_text, FORMATS)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -51,7 +51,7 @@ def test_every_kind_comes_back(book: FontBook, kind: str, tmp_path: Path) -> Non
     for name, read in pages.items():
         # PAGE and MTHv2 have whole pixels.
         near = 0.0 if name == "m5hisdoc" else 0.5
-        assert (read.width, read.height, read.text) == (page.width, page.height, page.text)
+        assert (read.width, read.height, read.full_text) == (page.width, page.height, page.full_text)
         for line, original in zip(read.lines, page.lines, strict=True):
             assert line.box == pytest.approx(original.box, rel=0, abs=near)
             assert [char.text for char in line.chars] == [char.text for char in original.chars]

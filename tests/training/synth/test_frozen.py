@@ -13,7 +13,7 @@ import json
 from font_books import Book
 from paths import GOLDEN
 
-from tongguocr.training.synth.kinds import BENCHMARK_KINDS, compose_page
+from tongguocr.training.synth.kinds import BENCHMARK_KINDS, SECOND_BENCHMARK_KINDS, compose_page
 from tongguocr.training.synth.text import load_text
 
 COMPOSITIONS = GOLDEN / "compositions.json"
@@ -22,7 +22,7 @@ COMPOSITIONS = GOLDEN / "compositions.json"
 def digests() -> dict[str, str]:
     text = load_text(None)
     found = {}
-    for kind in BENCHMARK_KINDS:
+    for kind in (*BENCHMARK_KINDS, *SECOND_BENCHMARK_KINDS):
         for seed in (0, 7):
             page = compose_page(kind, text, Book(), seed)  # type: ignore[arg-type]
             lines = [(line.start, line.stop, line.kind, line.direction) for line in page.lines]

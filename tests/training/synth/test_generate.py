@@ -15,7 +15,7 @@ from tongguocr.errors import InputError
 from tongguocr.formats import read_page
 from tongguocr.training.datasets import read_m5hisdoc, read_mthv2
 from tongguocr.training.synth.generate import (
-    BENCH_PAGES,
+    BENCHMARK,
     SynthOptions,
     compose,
     load_resources,
@@ -26,7 +26,7 @@ from tongguocr.training.synth.generate import (
     parse_size,
     summary,
 )
-from tongguocr.training.synth.kinds import BENCHMARK_KINDS, KINDS
+from tongguocr.training.synth.kinds import BENCHMARK_KINDS, KINDS, SECOND_BENCHMARK_KINDS
 from tongguocr.training.synth.text import load_text
 
 THOUSAND = "".join(line for document in load_text(None).documents for line in document.lines)
@@ -62,7 +62,8 @@ def test_the_command_writes_pages_in_every_format(fonts: Path, tmp_path: Path) -
     ):
         page = read_page(out / f"{name}.json")
         assert page.image == f"{name}.jpg" and (out / page.image).is_file()
-        assert page.text == read_page(out / f"{name}.xml").text == mthv2.text == m5hisdoc.text != ""
+        texts = {p.full_text for p in (page, read_page(out / f"{name}.xml"), mthv2, m5hisdoc)}
+        assert texts == {page.full_text} != {""}
         assert (page.width, page.height) == (mthv2.width, mthv2.height)
     rows = (out / "pages.tsv").read_text("utf-8").splitlines()
     assert [row.split("\t")[0] for row in rows] == ["name", *names]
@@ -143,11 +144,13 @@ def test_the_benchmark_is_the_same_whatever_else_is_installed(tmp_path: Path) ->
     fonts = bench_fonts(tmp_path / "fonts")
     options = parse_options(arguments(fonts=fonts, out=tmp_path, bench=True))
     resources, missing = load_resources(options)
-    assert options.count == BENCH_PAGES and missing == []
+    assert options.count == BENCHMARK[1].pages == 200 and missing == []
     keys = [face.key for face in resources.fonts.faces]
     assert keys == ["DejimaMincho", "HanaMinA", "HanaMinB", "TW-Kai", "TW-Kai-ExtB", "UKai-TW", "cwTeXMing"]
     assert len(resources.fonts.faces[5].codepoints) == len(set(THOUSAND[:102]))
     assert tuple(page_kind(options, k) for k in range(len(BENCHMARK_KINDS))) == BENCHMARK_KINDS
+    second = parse_options(arguments(fonts=fonts, out=tmp_path, bench=2))
+    assert second.count == 120 and second.kinds == SECOND_BENCHMARK_KINDS and second.seed != options.seed
     pages = [compose(resources, k) for k in range(4)]
     (fonts / "other.ttf").unlink()
     again, _ = load_resources(options)
@@ -163,6 +166,7 @@ def test_the_benchmark_is_the_same_whatever_else_is_installed(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
+        ({"bench": 3}, "--bench: there is no part 3; take one of 1, 2."),
         ({"bench": True, "n": 5}, "--bench is the same everywhere; leave out -n."),
         ({"bench": True, "seed": 0}, "leave out --seed"),
         ({"bench": True, "clean": True}, "leave out --clean"),

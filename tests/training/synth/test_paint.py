@@ -161,7 +161,7 @@ def test_without_wear_the_page_is_its_ink(book: FontBook) -> None:
     assert np.abs(pixels[..., 1] - expected).max() <= 1
     assert (page.width, page.height) == (333, 257)
     assert page.lines[0].polygon is None
-    assert page.text == "\n".join("".join(composition.text[a.start : a.stop]) for a in composition.lines)
+    assert page.full_text == "\n".join("".join(composition.text[a.start : a.stop]) for a in composition.lines)
 
 
 def test_red_marks_are_red(book: FontBook) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -32,6 +33,7 @@ from tongguocr.training.synth.real_ink import (
 )
 
 
+@cache
 def told_apart(count: int = 30, narrow: int = 0) -> Lines:
     """Lines whose characters say where they come from: the line and the place in it."""
 
@@ -84,7 +86,7 @@ def test_patchwork_lines_say_what_their_pieces_show(seed: int) -> None:
     composer = LineBlockComposer(lines, settings)
     block = composer.compose(np.random.default_rng(seed))
     page, pieces = to_page(block.composition), pieces_of(block, lines)
-    assert block.placed.shape[1] == 7 and page.text.replace("\n", "") == "".join(pieces)
+    assert block.placed.shape[1] == 7 and page.full_text.replace("\n", "") == "".join(pieces)
     assert all(1 <= len(piece) <= MOST for piece in pieces)
     for line in page.lines:
         assert all(abs(a.box[3] - b.box[1]) < 4 for a, b in pairwise(line.chars)), "at the natural pitch"
@@ -160,7 +162,7 @@ def test_tight_blocks_fill_their_canvas(canvas: tuple[int, int], seed: int) -> N
     assert boxes[:, 1].min() <= 0.25 * character and boxes[:, 1].min() >= 0 and boxes[:, 3].max() <= height
     assert boxes[:, 3].max() > height - 2.2 * character, "down to the last character that has room"
     assert boxes[:, 2].max() - boxes[:, 0].min() > 0.6 * width
-    assert to_page(block.composition).text.replace("\n", "") == "".join(pieces_of(block, lines))
+    assert to_page(block.composition).full_text.replace("\n", "") == "".join(pieces_of(block, lines))
 
 
 def test_a_canvas_lower_than_a_character_gets_one_all_the_same() -> None:

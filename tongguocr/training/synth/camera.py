@@ -5,7 +5,7 @@ A flat colour page comes in, the final image goes out, and with it the `Warp` th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BytesIO
 from math import ceil
 
@@ -32,6 +32,15 @@ class View:
     margins: Margins
     pad: int
     """How far the sheet must reach beyond the page on all sides, so that a bent page fills the picture."""
+
+
+def held_straight(degradation: Degradation) -> Degradation:
+    """The same, but photographed from right above with the page filling the picture.
+
+    A page that cuts through characters has to end where the picture does: any bend would show paper beyond.
+    """
+    straight = replace(degradation, skew=0.0, perspective=(0.0, 0.0), curl=0.0, waver=0.0)
+    return replace(straight, ground="none", facing=False, ruler=False, chart=False, label=False)
 
 
 def make_view(degradation: Degradation, shape: Shape, em: float, rng: np.random.Generator) -> View:

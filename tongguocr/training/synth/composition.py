@@ -69,11 +69,12 @@ class Composition:
     seed: int
     """Everything random that a renderer adds starts from here, so that a page can be painted again."""
     text: tuple[str, ...]
-    """One character a glyph, in reading order."""
+    """One character a glyph, in reading order; those in no line come last (`labelled`)."""
     faces: NDArray[np.int16]
     """n: which face of the font book draws the glyph."""
     boxes: Floats
-    """n x 4: each glyph's em box. It may be higher or wider than square: the glyph is stretched to it."""
+    """n x 4: each glyph's em box. It may be higher or wider than square: the glyph is stretched to it. One
+    that lies partly beyond the page is cut through by its edge (`cut_edge`)."""
     angles: Floats
     """n: small turns of single glyphs about their centre, in radians, counter-clockwise."""
     white: NDArray[np.bool_]
@@ -88,10 +89,27 @@ class Composition:
     def __len__(self) -> int:
         return len(self.text)
 
+    def labelled(self) -> NDArray[np.bool_]:
+        """n: whether the glyph belongs to a line. One that does not is ink that nobody is to read, such as
+        the slice of a facing page: it is painted, but is in no label."""
+        found = np.zeros(len(self.text), np.bool_)
+        for line in self.lines:
+            found[line.start : line.stop] = True
+        return found
+
+
+def cut_edge(composition: Composition) -> Literal["left", "right"] | None:
+    """The side at which the page's edge cuts through glyphs. Nothing may be shown beyond it: the ink there is
+    not cut off, and would appear whole."""
+    reach = OVERHANG * (composition.boxes[:, 2] - composition.boxes[:, 0])
+    if (composition.boxes[:, 0] < -reach).any():
+        return "left"
+    return "right" if (composition.boxes[:, 2] > composition.width + reach).any() else None
+
 
 def to_page(composition: Composition, image: str = "") -> Page:
-    """The ground truth: lines in reading order, a box for every character."""
-    boxes = [tuple(box) for box in composition.boxes.astype(np.float64).round(2).tolist()]
+    """The ground truth: lines in reading order, a box for every character, cut off at the page's edge."""
+    boxes = [tuple(box) for box in _on_page(composition).astype(np.float64).round(2).tolist()]
     lines = []
     for number, line in enumerate(composition.lines, start=1):
         span = slice(line.start, line.stop)
@@ -104,6 +122,14 @@ def to_page(composition: Composition, image: str = "") -> Page:
         text = "".join(composition.text[span])
         lines.append(Line(f"l{number}", (x0, y0, x1, y1), text, line.kind, line.direction, chars=chars))
     return Page(image, composition.width, composition.height, tuple(lines))
+
+
+def _on_page(composition: Composition) -> Floats:
+    """The em boxes without what lies beyond the page; those that lie all beyond it as they are."""
+    size = np.array([composition.width, composition.height] * 2, np.float32)
+    cut = np.clip(composition.boxes, 0, size)
+    seen = (cut[:, 2:] > cut[:, :2]).all(axis=1, keepdims=True)
+    return np.where(seen, cut, composition.boxes)
 
 
 def scaled(composition: Composition, factor: float) -> Composition:

@@ -69,6 +69,16 @@ class Degradation:
     """0 to 1: how strongly the other side's ink shows through."""
     seals: int = 0
     """Red seals, often over text."""
+    large_seals: int = 0
+    """A library's seals, of up to half of the page (clutter.py)."""
+    seal_ink: Colour = (176, 42, 34)
+    """Of the large seals."""
+    stitched: int = 0
+    """Sewn at the left edge, -1, or at the right one, 1."""
+    slips: int = 0
+    """Bar codes, shelf marks and colour charts that lie on the page, beside its text."""
+    shadow: float = 0.0
+    """0 to 1: depth of a shadow that falls on the page from one side."""
 
     # The camera.
     skew: float = 0.0
@@ -114,6 +124,11 @@ class Degradation:
             waver=self.waver * em,
             phases=tuple(float(p) for p in rng.random(4)),
         )
+
+    @property
+    def cluttered(self) -> bool:
+        """Whether anything lies on the page that clutter.py draws."""
+        return bool(self.large_seals or self.stitched or self.slips or self.shadow)
 
 
 NO_DEGRADATION = Degradation()

@@ -2,8 +2,9 @@
 
 In: `SynthOptions`. Out: images with their ground truth, and tables of what is in the folder. Page k depends
 on the seed and on k alone, so the same options give the same pages with any number of workers. The frozen
-benchmark has all options fixed: 200 pages in turn over its kinds, set in faces and from documents that
-training never sees, with the same few faces for rare characters everywhere.
+benchmark has all options fixed: 200 pages in turn over its kinds, and 120 more of the kinds that came later,
+set in faces and from documents that training never sees, with the same few faces for rare characters
+everywhere.
 """
 
 from __future__ import annotations
@@ -27,11 +28,15 @@ from tongguocr.training.synth.composition import Composition, scaled
 from tongguocr.training.synth.degradation import NO_DEGRADATION
 from tongguocr.training.synth.export import export_page, prepare, write_lists
 from tongguocr.training.synth.fonts import FontBook, known_faces, load_fonts
-from tongguocr.training.synth.kinds import BENCHMARK_KINDS, KINDS, compose_page, pick_kind
+from tongguocr.training.synth.kinds import (
+    BENCHMARK_KINDS,
+    KINDS,
+    SECOND_BENCHMARK_KINDS,
+    compose_page,
+    pick_kind,
+)
 from tongguocr.training.synth.text import TextSource, from_characters, load_text
 
-BENCH_PAGES = 200
-BENCH_SEED = 1911
 SHOWN = 40
 """So many undrawable characters are printed; the file has them all."""
 SIDES = (64, 10_000)
@@ -58,8 +63,25 @@ class SynthOptions:
     """Pages are scaled to fit into this width and height."""
     degraded: bool = True
     png: bool = False
-    bench: bool = False
+    bench: int = 0
+    """Which part of the frozen benchmark this is; 0: none."""
     workers: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkPart:
+    """What is fixed of one part of the frozen benchmark."""
+
+    pages: int
+    seed: int
+    kinds: tuple[str, ...]
+
+
+BENCHMARK = {
+    1: BenchmarkPart(200, 1911, BENCHMARK_KINDS),
+    2: BenchmarkPart(120, 1935, SECOND_BENCHMARK_KINDS),
+}
+"""The frozen benchmark by the number of its parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +126,13 @@ def parse_options(args: Mapping[str, Any]) -> SynthOptions:
         for name in ("n", "seed", "kind", "chars", "size", "clean", "png"):
             if args[name] is not None and args[name] is not False:
                 raise InputError(f"--bench is the same everywhere; leave out {_option(name)}.")
-        return replace(options, count=BENCH_PAGES, seed=BENCH_SEED, kinds=BENCHMARK_KINDS, bench=True)
+        number = int(args["bench"])
+        if number not in BENCHMARK:
+            raise InputError(
+                f"--bench: there is no part {number}; take one of {', '.join(map(str, BENCHMARK))}."
+            )
+        part = BENCHMARK[number]
+        return replace(options, count=part.pages, seed=part.seed, kinds=part.kinds, bench=number)
     if args["text"] and args["chars"]:
         raise InputError("--text and --chars are both given; take one of them.")
     return replace(
@@ -167,10 +195,10 @@ def load_resources(options: SynthOptions) -> tuple[Resources, list[str]]:
     if options.bench:
         fonts = benchmark_fonts(fonts, options.fonts)
     # A wrong folder should be told now and not by every worker.
-    fonts.pick(np.random.default_rng(0), options.bench)
+    fonts.pick(np.random.default_rng(0), bool(options.bench))
     drawn = None if options.bench else False
     if options.chars is None:
-        text = load_text(options.text, options.bench)
+        text = load_text(options.text, bool(options.bench))
         return Resources(options, fonts, text), fonts.missing(_characters_of(text), drawn)
     wanted = [c for c in decode_utf8(read_bytes(options.chars), options.chars) if not c.isspace()]
     missing = set(fonts.missing(wanted, drawn))
@@ -210,7 +238,7 @@ def compose(resources: Resources, number: int) -> Composition:
     """Page `number`, before ink."""
     options = resources.options
     seed, kind = page_seed(options.seed, number), page_kind(options, number)
-    composition = compose_page(kind, resources.text, resources.fonts, seed, options.bench)
+    composition = compose_page(kind, resources.text, resources.fonts, seed, bool(options.bench))
     if options.size is None:
         return composition
     width, height = options.size
@@ -225,9 +253,11 @@ def make_page(resources: Resources, number: int) -> WrittenPage:
     pixels, page = render(composition, resources.fonts, None if options.degraded else NO_DEGRADATION)
     name = f"{number + 1:05d}-{composition.kind}"
     export_page(page, pixels, name, options.out, options.formats, "png" if options.png else "jpg")
-    counted = Counter(resources.fonts.faces[face].key for face in composition.faces.tolist())
+    labelled = composition.labelled()
+    counted = Counter(resources.fonts.faces[face].key for face in composition.faces[labelled].tolist())
     face = counted.most_common(1)[0][0] if counted else ""
-    return WrittenPage(name, composition.kind, face, len(page.lines), "".join(composition.text))
+    text = "".join(char for char, read in zip(composition.text, labelled.tolist(), strict=True) if read)
+    return WrittenPage(name, composition.kind, face, len(page.lines), text)
 
 
 _resources: Resources | None = None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -92,19 +93,20 @@ def half_leaf(context: LayoutContext) -> PageBuilder:
 
 def commentary(context: LayoutContext) -> PageBuilder:
     """A few characters of the classic, then notes that fill most of the page."""
-
-    def annotated(columns: Iterator[Column], rows: int, note_pitch: float) -> Iterator[Column]:
-        stream = context.text.stream(context.rng)
-        while True:
-            runs = []
-            for _ in range(4):
-                runs.append(Run(take(stream, int(context.rng.integers(2, 12)))))
-                runs.append(Run(take(stream, int(context.rng.integers(20, 120))), True))
-            yield from reflow(Column(0, tuple(runs)), rows, note_pitch)
-
     leaf = blank_half_leaf(context)
-    fill_half_leaf(context, leaf, annotated)
+    fill_half_leaf(context, leaf, lambda _, rows, note_pitch: annotated(context, rows, note_pitch))
     return leaf.page
+
+
+def annotated(context: LayoutContext, rows: int, note_pitch: float) -> Iterator[Column]:
+    """Columns of a classic with its commentary: a few characters, then a long note, and so on."""
+    stream = context.text.stream(context.rng)
+    while True:
+        runs = []
+        for _ in range(4):
+            runs.append(Run(take(stream, int(context.rng.integers(2, 12)))))
+            runs.append(Run(take(stream, int(context.rng.integers(20, 120))), True))
+        yield from reflow(Column(0, tuple(runs)), rows, note_pitch)
 
 
 def note_edges(context: LayoutContext) -> PageBuilder:
@@ -125,15 +127,18 @@ def note_edges(context: LayoutContext) -> PageBuilder:
 
 def raised(context: LayoutContext) -> PageBuilder:
     """Columns that stand one or two cells higher in honour of a name, the others indented below them."""
-
-    def lifted(columns: Iterator[Column], rows: int, note_pitch: float) -> Iterator[Column]:
-        for column in columns:
-            indent = int(context.rng.choice([0, 1, 2, 2, 2, 2, 3]))
-            yield from reflow(replace(column, indent=indent), rows, note_pitch)
-
     leaf = blank_half_leaf(context)
-    fill_half_leaf(context, leaf, lifted)
+    fill_half_leaf(context, leaf, partial(lifted, context))
     return leaf.page
+
+
+def lifted(
+    context: LayoutContext, columns: Iterator[Column], rows: int, note_pitch: float
+) -> Iterator[Column]:
+    """These columns at various heights: most of them indented, some raised."""
+    for column in columns:
+        indent = int(context.rng.choice([0, 1, 2, 2, 2, 2, 3]))
+        yield from reflow(replace(column, indent=indent), rows, note_pitch)
 
 
 def head_notes(context: LayoutContext) -> PageBuilder:

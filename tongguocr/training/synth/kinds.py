@@ -5,7 +5,8 @@ everywhere. A kind is a layout, a function from a `LayoutContext` to a `PageBuil
 reading order: leaves from right to left, registers from top to bottom, columns from right to left, notes
 inside their column, head notes and the centre fold after the text they belong to. Sizes are in pixels of a
 scan at about 200 dpi: a half-leaf of 1,000 x 1,400, characters of 40 to 60 px. Layouts that are one half-leaf
-with something special to it are in half_leaf.py, all others here.
+with something special to it are in half_leaf.py and cut_leaf.py, those of columns set in pieces in verse.py,
+reprints in reprint.py, all others here.
 
 To add a kind: write its layout, give it a row in `KINDS`. The tests of all kinds then try it.
 """
@@ -21,9 +22,12 @@ import numpy as np
 
 from tongguocr.training.synth import half_leaf
 from tongguocr.training.synth.composition import Composition, Patch, Stroke
+from tongguocr.training.synth.cut_leaf import cut_leaf
 from tongguocr.training.synth.half_leaf import half_leaf_size, margins, set_half_leaf
 from tongguocr.training.synth.page_builder import LayoutContext, PageBuilder, rule_columns, set_columns, take
+from tongguocr.training.synth.reprint import reprint
 from tongguocr.training.synth.text import Column, Run, TextSource
+from tongguocr.training.synth.verse import glosses, verse
 
 if TYPE_CHECKING:
     from tongguocr.training.synth.fonts import FontBook
@@ -200,7 +204,7 @@ class PageKind:
     share: float
     """How often it is drawn, against the others: common kinds often, odd ones often enough to be learned."""
     benchmark: bool = False
-    """Whether the frozen benchmark has pages of it. New kinds stay out: its pages never change."""
+    """Whether the frozen benchmark's first part has pages of it. New kinds stay out: it never changes."""
 
 
 KINDS: dict[str, PageKind] = {
@@ -219,11 +223,17 @@ KINDS: dict[str, PageKind] = {
     "boxed": PageKind(half_leaf.boxed, 4, benchmark=True),
     "marked": PageKind(half_leaf.marked, 4, benchmark=True),
     "horizontal": PageKind(half_leaf.horizontal, 2, benchmark=True),
+    "reprint": PageKind(reprint, 12),
+    "verse": PageKind(verse, 8),
+    "glosses": PageKind(glosses, 6),
+    "cut-leaf": PageKind(cut_leaf, 10),
 }
 """Every kind of page by its name."""
 
 BENCHMARK_KINDS = tuple(name for name, kind in KINDS.items() if kind.benchmark)
 """The kinds of the frozen benchmark, in the order of its pages."""
+SECOND_BENCHMARK_KINDS = ("reprint", "verse", "glosses", "cut-leaf")
+"""The kinds of the frozen benchmark's second part, in the order of its pages."""
 
 
 def compose_page(

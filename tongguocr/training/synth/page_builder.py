@@ -151,6 +151,11 @@ class PageBuilder:
         if len(self.text) > start:
             self.lines.append(ComposedLine(start, len(self.text), kind, direction))
 
+    def add_unlabelled(self, text: str, x: float, y: float, size: tuple[float, float], step: float) -> None:
+        """A column of ink that belongs to no line. It comes after the last line of the page."""
+        for k, char in enumerate(text):
+            self.add_glyph(char, x, y + (k + 0.5) * step, *size)
+
     def main_size(self) -> tuple[float, float]:
         """Width and height of a glyph of the main text."""
         h = self.style.pitch * self.style.glyph_height

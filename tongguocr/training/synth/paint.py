@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from tongguocr.geometry import Box
 from tongguocr.page import Page, Pixels
-from tongguocr.training.synth.camera import View, develop, make_view, photograph
-from tongguocr.training.synth.composition import Composition, Floats, to_page
+from tongguocr.training.synth.camera import View, develop, held_straight, make_view, photograph
+from tongguocr.training.synth.clutter import CLUTTERED_KINDS, add_clutter, place_seals, sample_clutter
+from tongguocr.training.synth.composition import Composition, Floats, cut_edge, to_page
 from tongguocr.training.synth.degradation import (
     Colour,
     Degradation,
@@ -24,7 +26,7 @@ from tongguocr.training.synth.impression import carve, em_of, press, print_strok
 from tongguocr.training.synth.ink import as_floats, paint_black, paint_red
 from tongguocr.training.synth.paper import make_sheet, show_through, worm_holes
 from tongguocr.training.synth.seals import REDS, seal_layer
-from tongguocr.training.synth.warp import warp_page
+from tongguocr.training.synth.warp import warp_box, warp_page
 
 
 def render(
@@ -35,17 +37,48 @@ def render(
     Without a `degradation`, one is drawn from the seed; `NO_DEGRADATION` gives a clean page. Without a
     `seed`, the composition's own is used.
     """
-    rng = np.random.default_rng(composition.seed if seed is None else seed)
-    em = em_of(composition)
-    degradation = degradation or limit_for_size(sample_degradation(rng), em)
-    shape = (composition.height, composition.width)
-    view = make_view(degradation, shape, em, rng)
+    seed = composition.seed if seed is None else seed
+    rng, em = np.random.default_rng(seed), em_of(composition)
+    degradation, view = _arrange(composition, degradation, em, seed, rng)
     strokes = print_strokes(composition, degradation, em, rng)
     block = carve(paint_black(composition, fonts, strokes), degradation, em, rng)
     density = press(block, degradation, em, rng)
-    sheet = _print(composition, fonts, degradation, density, view, em, rng)
+    planes = _print(composition, fonts, degradation, density, view, em, rng)
+    if degradation.cluttered:
+        add_clutter(planes, view.pad, composition, fonts, degradation, em, seed)
+    sheet = _as_pixels(planes)
     pixels = develop(photograph(sheet, degradation, view, em, rng), degradation, em, rng)
     return pixels, warp_page(to_page(composition), view.warp, view.width, view.height)
+
+
+def seal_boxes(
+    composition: Composition, degradation: Degradation | None = None, seed: int | None = None
+) -> list[Box]:
+    """Where the large seals lie on the image that `render` makes of the same arguments, without making it."""
+    seed = composition.seed if seed is None else seed
+    degradation, view = _arrange(
+        composition, degradation, em_of(composition), seed, np.random.default_rng(seed)
+    )
+    places = place_seals((composition.height, composition.width), degradation, seed)
+    return [warp_box(view.warp, place.box) for place in places]
+
+
+def _arrange(
+    composition: Composition,
+    degradation: Degradation | None,
+    em: float,
+    seed: int,
+    rng: np.random.Generator,
+) -> tuple[Degradation, View]:
+    """What happens to the page, drawn if it is not given, and where it lies in the picture."""
+    if degradation is None:
+        degradation = limit_for_size(sample_degradation(rng), em)
+        if composition.kind in CLUTTERED_KINDS:
+            # From a stream of its own: the other choices stay those of the seed.
+            degradation = sample_clutter(np.random.default_rng([seed, 20]), degradation)
+    if cut_edge(composition):
+        degradation = held_straight(degradation)
+    return degradation, make_view(degradation, (composition.height, composition.width), em, rng)
 
 
 def _print(
@@ -56,8 +89,8 @@ def _print(
     view: View,
     em: float,
     rng: np.random.Generator,
-) -> Pixels:
-    """The sheet with its ink and all that was added to it later, flat, `view.pad` larger on all sides."""
+) -> list[Floats]:
+    """The sheet with its ink and what was added to it later, flat, `view.pad` larger on all sides."""
     height, width = density.shape
     pad = view.pad
     full = (height + 2 * pad, width + 2 * pad)
@@ -75,7 +108,7 @@ def _print(
     _pierce(planes, full, degradation, em, rng)
     if degradation.binding:
         _shade_gutter(planes, degradation.binding, em)
-    return _as_pixels(planes)
+    return planes
 
 
 def _lay(planes: list[Floats], density: Floats, colour: Colour) -> None:

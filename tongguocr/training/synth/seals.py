@@ -1,12 +1,13 @@
-"""Owners' seals: red squares and ovals with a few characters, pressed on the page long after the printing.
+"""Owners' seals: squares, ovals and gourds with some characters, pressed on the page long after printing.
 
 One function cuts every seal, `cut_seal`: a border, characters in columns, in relief (red characters) or
 intaglio (white ones). What differs is where the characters come from and who presses it:
 
 `seal_layer`  the CPU renderer's: collectors' words in a font of the book, where owners press them, one page
               at a time; turned, with worn edges and blotchy ink.
-`make_seals`  the detector's: one to nine characters of any face of the atlas, since a machine that trains
-              has no fonts. Masks are made once; gpu/seals.py turns, scales and presses them by the thousand.
+`make_seals`  the detector's: one to sixteen characters of any face of the atlas, since a machine that
+              trains has no fonts. Masks are made once; gpu/seals.py turns, scales, tears and presses them by
+              the thousand.
 
 The recogniser's training blocks have no such mask: their seals show ink of another block (gpu/seals.py),
 because blocks of real lines come without any atlas, and a reader only has to read on beneath them.
@@ -14,8 +15,9 @@ because blocks of real lines come without any atlas, and a reader only has to re
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeAlias
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Literal, TypeAlias
 
 import numpy as np
 from PIL import Image, ImageDraw
@@ -31,9 +33,12 @@ from tongguocr.training.synth.ink import as_floats
 DrawGlyph: TypeAlias = Callable[[int, int], Pixels | None]
 """From a character's number on the seal and the em wanted to its mask; None leaves its place empty."""
 
+Outline: TypeAlias = Literal["box", "rounded", "oval", "gourd"]
+"""All but the last may be as wide as high or not; a gourd is a small circle upon a larger one."""
+
 REDS: tuple[Colour, ...] = ((176, 42, 34), (190, 62, 44), (158, 48, 48), (200, 84, 62))
 """Cinnabar paste, from fresh to faded."""
-MASK_SIDE = 96
+MASK_SIDE = 160
 """Pixels of a mask of `make_seals`."""
 SMALLEST = 8
 """A page too small for a seal of this many pixels gets none."""
@@ -41,6 +46,8 @@ WORDS = ("之印", "藏書", "圖書", "珍藏", "書院藏書", "讀書樂趣",
 """What collectors' seals say."""
 GRIDS = ((1, 1), (2, 1), (2, 1), (3, 1), (4, 1), (2, 2), (2, 2), (3, 2), (4, 2), (3, 3), (1, 2))
 """Rows and columns of characters on a seal of `make_seals`, those that are seen most several times."""
+LIBRARY_GRIDS = ((2, 2), (2, 2), (3, 2), (3, 2), (3, 3), (3, 3), (3, 3), (4, 3), (4, 4), (5, 2), (4, 1))
+"""The same of a library's seal, which is large."""
 
 
 def cut_seal(
@@ -49,7 +56,7 @@ def cut_seal(
     columns: int,
     glyph: DrawGlyph,
     *,
-    oval: bool,
+    outline: Outline = "box",
     intaglio: bool,
     rim: int,
     inset: int,
@@ -58,23 +65,53 @@ def cut_seal(
     """A seal's face as it is cut, 255 where it prints: `size` is width and height in pixels.
 
     `count` characters stand in columns from the right, `inset` pixels from the edge; `rim` is the border's
-    thickness, and a `double` border has a thin line inside.
+    thickness, and a `double` border has a thin line inside. A gourd has its first character at the top.
     """
+    width, height = size
+    face = _blank(size, outline, intaglio, rim, double)
+    if outline == "gourd" and count:
+        lobes = [(0.33, 0.08, 0.67, 0.37), (0.2, 0.47, 0.8, 0.92)]
+        above, below = ([round(v * s) for v, s in zip(lobe, (*size, *size), strict=True)] for lobe in lobes)
+        _engrave(face, _letters(1, 1, glyph, _extent(above)), above[:2], intaglio)
+        rest = _letters(count - 1, columns, lambda k, em: glyph(k + 1, em), _extent(below))
+        _engrave(face, rest, below[:2], intaglio)
+        return face
+    letters = _letters(count, columns, glyph, (max(width - 2 * inset, 1), max(height - 2 * inset, 1)))
+    _engrave(face, letters, (inset, inset), intaglio)
+    return face
+
+
+def _blank(size: tuple[int, int], outline: Outline, intaglio: bool, rim: int, double: bool) -> Pixels:
+    """A seal without its characters: the border alone, or a full face."""
     width, height = size
     image = Image.new("L", size)
     draw = ImageDraw.Draw(image)
-    outline = draw.ellipse if oval else draw.rectangle
-    outline((0, 0, width - 1, height - 1), fill=255 if intaglio else 0, outline=255, width=rim)
+    if outline == "gourd":
+        for edge, ink in ((0, 255), (rim, 255 if intaglio else 0)):
+            draw.ellipse((0.17 * width + edge, edge, 0.83 * width - edge, 0.45 * height - edge), fill=ink)
+            draw.ellipse((edge, 0.38 * height + edge, width - 1 - edge, height - 1 - edge), fill=ink)
+        return np.asarray(image).copy()
+    corner = partial(draw.rounded_rectangle, radius=0.12 * min(size))
+    line = draw.ellipse if outline == "oval" else corner if outline == "rounded" else draw.rectangle
+    line((0, 0, width - 1, height - 1), fill=255 if intaglio else 0, outline=255, width=rim)
     if double:
-        outline((2 * rim, 2 * rim, width - 1 - 2 * rim, height - 1 - 2 * rim), outline=255, width=1)
-    letters = _letters(count, columns, glyph, (max(width - 2 * inset, 1), max(height - 2 * inset, 1)))
-    face = np.asarray(image).copy()
-    place = face[inset : inset + letters.shape[0], inset : inset + letters.shape[1]]
+        line((2 * rim, 2 * rim, width - 1 - 2 * rim, height - 1 - 2 * rim), outline=255, width=1)
+    return np.asarray(image).copy()
+
+
+def _extent(box: Sequence[int]) -> tuple[int, int]:
+    return max(box[2] - box[0], 1), max(box[3] - box[1], 1)
+
+
+def _engrave(face: Pixels, letters: Pixels, corner: Sequence[int], intaglio: bool) -> None:
+    """Cut letters into the face: left standing, or taken out of a full one."""
+    x, y = corner
+    place = face[y : y + letters.shape[0], x : x + letters.shape[1]]
+    letters = letters[: place.shape[0], : place.shape[1]]
     if intaglio:
         np.minimum(place, 255 - letters, out=place)
     else:
         np.maximum(place, letters, out=place)
-    return face
 
 
 def _letters(count: int, columns: int, glyph: DrawGlyph, size: tuple[int, int]) -> Pixels:
@@ -134,7 +171,7 @@ def _owners_seal(side: int, fonts: FontBook, composition: Composition, rng: np.r
         len(words),
         1 if tall else 2,
         lambda k, em: _font_glyph(words[k], fonts, face, em),
-        oval=oval,
+        outline="oval" if oval else "box",
         intaglio=intaglio,
         rim=rim,
         inset=rim + (round(side * 0.09) if oval else 1),
@@ -182,29 +219,42 @@ def _pressed(seal: Pixels, side: int, rng: np.random.Generator) -> Pixels:
     return pressed
 
 
+def library_share(count: int) -> int:
+    """How many of so many masks are library seals: the last quarter."""
+    return count // 4
+
+
 def make_seals(count: int, seed: int, atlas: Atlas) -> Pixels:
-    """Masks for the detector's training, count x MASK_SIDE x MASK_SIDE, a tall seal with empty sides."""
+    """Masks for the detector's training, count x MASK_SIDE x MASK_SIDE, a tall seal with empty sides.
+
+    The last quarter are library seals, of more characters and thicker borders: they are pressed large.
+    """
     rng = np.random.default_rng([seed, 6])
-    return np.stack([_atlas_seal(atlas, rng) for _ in range(count)])
+    first_library = count - library_share(count)
+    return np.stack([_atlas_seal(atlas, k >= first_library, rng) for k in range(count)])
 
 
-def _atlas_seal(atlas: Atlas, rng: np.random.Generator) -> Pixels:
+def _atlas_seal(atlas: Atlas, library: bool, rng: np.random.Generator) -> Pixels:
     """One seal with random characters, in the middle of its mask."""
-    rows, columns = GRIDS[int(rng.integers(len(GRIDS)))]
-    # Characters are as wide as high, give or take a quarter.
-    shape = columns / rows * float(rng.uniform(0.8, 1.25))
+    grids = LIBRARY_GRIDS if library else GRIDS
+    rows, columns = grids[int(rng.integers(len(grids)))]
+    outline = _pick_outline(rows, columns, rng)
+    # Characters are as wide as high, give or take a quarter; two lobes take more height.
+    shape = 0.65 if outline == "gourd" else columns / rows * float(rng.uniform(0.8, 1.25))
     wide, high = round(MASK_SIDE * min(shape, 1.0)), round(MASK_SIDE / max(shape, 1.0))
-    oval = rng.random() < (0.3 if columns == 1 and rows > 1 else 0.06)
-    intaglio = rng.random() < 0.4
-    rim = round(MASK_SIDE * float(rng.uniform(0.012, 0.075)))
+    intaglio = rng.random() < (0.25 if library else 0.4)
+    rim = round(MASK_SIDE * float(rng.uniform(*((0.02, 0.07) if library else (0.012, 0.075)))))
     double = not intaglio and min(wide, high) > 8 * rim and rng.random() < 0.2
-    inset = rim + MASK_SIDE * float(rng.uniform(0.0, 0.05)) + (0.1 * min(wide, high) if oval else 0.0)
+    inset = (
+        rim + MASK_SIDE * float(rng.uniform(0.0, 0.05)) + (0.12 * min(wide, high) if outline == "oval" else 0)
+    )
+    filling = library or rng.random() < 0.5
     seal = cut_seal(
         (wide, high),
         rows * columns,
         columns,
-        lambda k, em: atlas.random_mask(rng),
-        oval=oval,
+        lambda k, em: _atlas_glyph(atlas, filling, rng),
+        outline=outline,
         intaglio=intaglio,
         rim=max(rim, 1),
         inset=round(inset),
@@ -212,6 +262,31 @@ def _atlas_seal(atlas: Atlas, rng: np.random.Generator) -> Pixels:
     )
     left, top = (MASK_SIDE - wide) // 2, (MASK_SIDE - high) // 2
     mask = np.pad(seal, ((top, MASK_SIDE - high - top), (left, MASK_SIDE - wide - left)))
-    uneven = 1 + 0.25 * smooth_noise(rng, mask.shape, 12.0) + 0.15 * smooth_noise(rng, mask.shape, 1.5)
+    uneven = 1 + 0.25 * smooth_noise(rng, mask.shape, 20.0) + 0.15 * smooth_noise(rng, mask.shape, 2.0)
     pressed: Pixels = (mask * np.clip(uneven, 0.1, 1.0)).astype(np.uint8)
     return pressed
+
+
+def _pick_outline(rows: int, columns: int, rng: np.random.Generator) -> Outline:
+    """Tall seals are often oval; few of the others are round, or gourds, or have round corners."""
+    kind = rng.random()
+    if kind < (0.3 if columns == 1 and rows > 1 else 0.08):
+        return "oval"
+    if 0.86 < kind < 0.94:
+        return "rounded"
+    return "gourd" if rows * columns > 1 and kind > 0.94 else "box"
+
+
+def _atlas_glyph(atlas: Atlas, filling: bool, rng: np.random.Generator) -> Pixels:
+    """Any glyph; `filling` its cell to the edges, as seal script does."""
+    mask = atlas.random_mask(rng)
+    return fill_cell(mask) if filling else mask
+
+
+def fill_cell(mask: Pixels) -> Pixels:
+    """A glyph without most of the room around its ink: on a seal it is stretched to its cell."""
+    if not mask.any():
+        return mask
+    down, across = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
+    ink = mask[down[0] : down[-1] + 1, across[0] : across[-1] + 1]
+    return np.pad(ink, max(len(ink) // 14, 1))

@@ -7,6 +7,7 @@ it afterwards, with its shadow.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
@@ -155,3 +156,79 @@ def facing_strip(
         draw = ImageDraw.Draw(picture)
         draw.line((x, 0.12 * height, x, 0.9 * height), fill=degradation.ink, width=max(int(0.07 * em), 1))
     return np.asarray(picture)
+
+
+@dataclass(frozen=True, slots=True)
+class Stitching:
+    """Holes along a bound edge and the thread through them, in pixels."""
+
+    holes: tuple[tuple[float, float], ...]
+    radius: float
+    thread: tuple[tuple[float, float, float, float], ...]
+    """From x, y to x, y."""
+
+
+def stitches(shape: Shape, em: float, right: bool, rng: np.random.Generator) -> Stitching:
+    """A book sewn at its left or right edge: four to six holes, thread from hole to hole and round the edge.
+
+    The thread of some shows along its whole way, of others round the edge alone or not at all.
+    """
+    height, width = shape
+    depth, count = em * float(rng.uniform(0.35, 1.0)), int(rng.integers(4, 7))
+    x, edge = (width - depth, float(width)) if right else (depth, 0.0)
+    first, last = height * float(rng.uniform(0.03, 0.12)), height * float(rng.uniform(0.88, 0.97))
+    ys = np.linspace(first, last, count) + rng.normal(0, 0.1 * em, count)
+    holes = tuple((x + float(rng.normal(0, 0.04 * em)), float(y)) for y in ys)
+    kind = rng.random()
+    around = [(hx, hy, edge, hy + float(rng.normal(0, 0.05 * em))) for hx, hy in holes] if kind < 0.7 else []
+    along = [(*a, *b) for a, b in pairwise(holes)] if kind < 0.45 else []
+    return Stitching(holes, max(em * float(rng.uniform(0.03, 0.08)), 1.0), tuple(around + along))
+
+
+def barcode(size: tuple[int, int], rng: np.random.Generator) -> Image.Image:
+    """A white slip of this width and height with bars, figures under them, and now and then a library's name
+    in letters above: grey."""
+    width, height = size
+    picture = Image.new("L", size, int(rng.integers(222, 256)))
+    draw, ink = ImageDraw.Draw(picture), int(rng.integers(5, 60))
+    named = rng.random() < 0.4
+    top, foot = height * (0.3 if named else 0.08), height * float(rng.uniform(0.68, 0.85))
+    unit = max(width / float(rng.uniform(70, 130)), 1.0)
+    x = 6 * unit
+    while x < width - 7 * unit:
+        bar = int(rng.integers(1, 4)) * unit
+        draw.rectangle((x, top, x + bar - 1, foot), fill=ink)
+        x += bar + int(rng.integers(1, 4)) * unit
+    font = _digits(0.8 * (height - foot))
+    draw.text((width * 0.2, foot), "".join(rng.choice(list("0123456789"), 10)), fill=ink, font=font)
+    if named:
+        letters = "".join(rng.choice(list("ABCDEFGHILMNOPRSTU   "), 16))
+        draw.text((width * 0.06, height * 0.02), letters, fill=ink, font=_digits(0.22 * height))
+    return picture
+
+
+def shelf_mark(size: tuple[int, int], rng: np.random.Generator) -> Image.Image:
+    """A slip with a border and one to three rows of letters and figures: grey."""
+    width, height = size
+    picture = Image.new("L", size, int(rng.integers(205, 250)))
+    draw, ink = ImageDraw.Draw(picture), int(rng.integers(20, 90))
+    if rng.random() < 0.6:
+        draw.rectangle((2, 2, width - 3, height - 3), outline=ink)
+    rows = int(rng.integers(1, 4))
+    high = 0.85 * height / rows
+    for row in range(rows):
+        count = max(int(width / (0.55 * high)) - 1, 1)
+        text = "".join(rng.choice(list("ABCDEFGHKLMNPRSTUVXZ0123456789.-/ "), count))
+        draw.text((0.06 * width, 0.06 * height + row * high), text, fill=ink, font=_digits(0.75 * high))
+    return picture
+
+
+def chart_strip(size: tuple[int, int], rng: np.random.Generator) -> Image.Image:
+    """Grey and colour patches in a row."""
+    width, height = size
+    picture = Image.new("RGB", size, (236, 236, 232))
+    draw, count = ImageDraw.Draw(picture), int(rng.integers(5, len(_CHART) + 1))
+    for k, number in enumerate(rng.permutation(len(_CHART))[:count].tolist()):
+        x = k * width / count
+        draw.rectangle((x, 2, x + width / count - 1, height - 3), fill=_CHART[number])
+    return picture

@@ -1,13 +1,16 @@
 """Seals pressed on a batch of images on the device, each turned and scaled in its place.
 
-`press_masks` presses seals that were cut on the host (synth/seals.py), for the detector. `press_ink` makes
-them of what is there, for the recogniser's blocks: a border, and in it the ink of another block. Where they
-go is drawn on the host, by `draw_places` and by `stack_degradations`.
+`press_masks` presses seals that were cut on the host (synth/seals.py), for the detector: small ones, and a
+library's as large as half of the window; whole, or torn to fragments and speckle as bitonal scans leave them.
+`press_ink` makes them of what is there, for the recogniser's blocks: a border, and in it the ink of another
+block. Where they go is drawn on the host, by `draw_places` and by `stack_degradations`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
+from math import ceil
 
 import numpy as np
 import torch
@@ -15,21 +18,40 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
 from tongguocr.training.synth.degradation import Degradation
+from tongguocr.training.synth.fields import smooth_noise
 from tongguocr.training.synth.gpu.shapes import patch_pixels, stamp
+from tongguocr.training.synth.seals import library_share
 
 SIDES = (20.0, 190.0)
-"""Pixels of the longer side of a seal on the detector's windows."""
+"""Pixels of the longer side of most seals on the detector's windows."""
 STRENGTHS = (0.25, 0.72)
 """How much light such a seal takes: cinnabar is bright; what is as dark as print may be a title in a box."""
+LARGE = (0.25, 0.5)
+"""The longer side of a library's seal, in shares of the window's."""
+LARGE_SHARE = 0.15
+"""Share of the seals that are a library's."""
+LARGE_STRENGTHS = (0.15, 1.0)
+"""From faint to as dark as print: none of that size is a title."""
+TORN_SHARE = 0.35
+"""Share of the seals of which only fragments are left; they may be as dark as print."""
+LOST = (0.3, 0.85)
+"""How much of a torn seal is lost."""
+TILE = 128
+"""Seals are pressed in squares of so many pixels, so that small ones cost little beside large ones."""
+COLUMNS = 13
+"""Numbers of a place of `draw_places`."""
 
 
-def _patches(places: Tensor, reach: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def _patches(
+    places: Tensor, reach: int, shift: Tensor | None = None
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Patches of pixels about seals (n x 4: x, y, side, turn), and where on the seal each pixel lies.
 
-    Out: rows and columns of the pixels; across and down on the seal, -1 to 1 over its side, its turn undone.
+    `shift` (n x 2) moves the patch away from its seal's middle. Out: rows and columns of the pixels; across
+    and down on the seal, -1 to 1 over its side, its turn undone.
     """
     x, y, side, turn = (v[:, None, None] for v in places.unbind(1))
-    rows, columns = patch_pixels(places[:, :2], reach, reach)
+    rows, columns = patch_pixels(places[:, :2] if shift is None else places[:, :2] + shift, reach, reach)
     across, down = columns + 0.5 - x, rows + 0.5 - y
     return rows, columns, (across - turn * down) * 2 / side, (down + turn * across) * 2 / side
 
@@ -37,29 +59,87 @@ def _patches(places: Tensor, reach: int) -> tuple[Tensor, Tensor, Tensor, Tensor
 def draw_places(windows: int, share: float, kinds: int, side: int, rng: np.random.Generator) -> Tensor:
     """Where masks are pressed, one to three on a `share` of the windows of this side.
 
-    n x 7: window, number of the mask (of so many kinds), x and y of its middle, longer side, turn, strength.
+    n x COLUMNS, one row for each tile of a seal: window, number of the mask (of so many kinds), x and y of
+    the seal's middle, longer side, turn, strength, share lost (0: whole), size of the fragments, where their
+    pattern is cut out (2), x and y of the tile's middle from the seal's.
     """
-    rows = []
+    rows = list[tuple[float, ...]]()
     for window in range(windows):
         for _ in range(int(rng.integers(1, 4)) if rng.random() < share else 0):
-            long = float(np.exp(rng.uniform(*np.log(SIDES))))
-            x, y = rng.uniform(0, side, 2)
-            turn, strength = float(rng.normal(0, 0.05)), float(rng.uniform(*STRENGTHS))
-            rows.append((window, int(rng.integers(kinds)), x, y, long, turn, strength))
-    return torch.from_numpy(np.array(rows, np.float32).reshape(-1, 7))
+            x, y = rng.uniform(0, side, 2).tolist()
+            seal = (window, *_draw_seal(kinds, (x, y), side, rng))
+            rows += ((*seal, *tile) for tile in _tiles(x, y, seal[4], side))
+    return torch.from_numpy(np.array(rows, np.float32).reshape(-1, COLUMNS))
+
+
+def _draw_seal(
+    kinds: int, middle: tuple[float, float], side: int, rng: np.random.Generator
+) -> tuple[float, ...]:
+    """A seal about this point: number, x, y, longer side, turn, strength, and how it is torn (4)."""
+    large, torn = rng.random() < LARGE_SHARE, rng.random() < TORN_SHARE
+    first = kinds - max(library_share(kinds), 1) if large else 0
+    low, high = (side * LARGE[0], side * LARGE[1]) if large else SIDES
+    long = float(np.exp(rng.uniform(np.log(low), np.log(high))))
+    strength = rng.uniform(*(LARGE_STRENGTHS if large or torn else STRENGTHS))
+    lost = rng.uniform(*LOST) if torn else 0.0
+    grain = np.exp(rng.uniform(np.log(0.5), np.log(2.5)))
+    return (
+        int(rng.integers(first, kinds)),
+        *middle,
+        long,
+        rng.normal(0, 0.05),
+        strength,
+        lost,
+        grain,
+        *rng.random(2),
+    )
+
+
+def _tiles(x: float, y: float, long: float, side: int) -> list[tuple[float, float]]:
+    """The tiles that a seal takes, turned as it may be: those that meet the window."""
+    each = ceil(1.1 * long / TILE)
+    at = [(k - (each - 1) / 2) * TILE for k in range(each)]
+    half = TILE / 2 + 1
+    columns, rows = ([v for v in at if -half < v + middle < side + half] for middle in (x, y))
+    return [(across, down) for across in columns for down in rows]
 
 
 def press_masks(images: Tensor, masks: Tensor, places: Tensor) -> Tensor:
-    """The images (n x 1 x height x width, 0 to 1) with seals of these masks in these places on them."""
+    """The images (n x 1 x height x width, 0 to 1) with seals of these masks in these places on them.
+
+    What is printed below shows through: a full face, white on dark, is never quite black.
+    """
     if not len(places):
         return images
-    number, strength = places[:, 1].long(), places[:, 6, None, None]
-    rows, columns, u, v = _patches(places[:, 2:6], int(1.1 * SIDES[1]))
-    grid = torch.stack([u, v], -1)
-    shown = F.grid_sample(masks[number][:, None].float() / 255, grid, align_corners=False)[:, 0]
+    pressed = masks[places[:, 1].long()].float() / 255
+    strength = places[:, 6, None, None] * (1 - 0.3 * pressed.mean((1, 2), keepdim=True))
+    rows, columns, u, v = _patches(places[:, 2:6], TILE, places[:, 11:13])
+    shown = F.grid_sample(pressed[:, None], torch.stack([u, v], -1), align_corners=False)[:, 0]
     red = torch.zeros_like(images[:, 0])
-    stamp(red, places[:, 0].long(), rows, columns, shown * strength)
+    stamp(red, places[:, 0].long(), rows, columns, shown * strength * _kept(places, rows, columns))
     return images * (1 - red[:, None])
+
+
+def _kept(places: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
+    """How much of the seal is left at these pixels: all of it, or what is above a level of the pattern."""
+    x, y, lost, grain, right, down = (places[:, k, None, None] for k in (2, 3, 7, 8, 9, 10))
+    blotches = _blotches(places.device)
+    across = (columns - x) / grain / len(blotches) + right
+    below = (rows - y) / grain / len(blotches) + down
+    at = torch.stack([across.expand(-1, TILE, -1), below.expand(-1, -1, TILE)], -1)
+    pattern = blotches.expand(len(places), 1, -1, -1)
+    level = F.grid_sample(pattern, at * 2 - 1, padding_mode="reflection", align_corners=False)[:, 0]
+    return torch.where(lost > 0, ((level - lost) * 6 + 0.5).clamp(0, 1), torch.ones_like(level))
+
+
+@cache
+def _blotches(device: torch.device, side: int = 512) -> Tensor:
+    """A pattern of blotches of all sizes down to specks, evenly spread from 0 to 1: side x side."""
+    rng = np.random.default_rng(8)
+    scales = ((1.0, 0.6), (2.5, 0.8), (7.0, 0.7), (25.0, 0.6), (90.0, 0.6))
+    total = sum(weight * smooth_noise(rng, (side, side), scale) for scale, weight in scales)
+    ranks = np.argsort(np.argsort(np.asarray(total).ravel())).astype(np.float32)
+    return torch.from_numpy(ranks.reshape(side, side) / ranks.size).to(device)
 
 
 def draw_ink_seals(
