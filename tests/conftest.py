@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
+import shared
 from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
@@ -23,6 +24,18 @@ settings.register_profile(
     "tongguocr", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("tongguocr")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Slow tests first: a long one that began last would leave the other cores without work."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def shared_folder(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> None:
+    """Tell `shared.make_once` of a folder that all processes of this run have in common."""
+    own = tmp_path_factory.getbasetemp()
+    shared.folder = own.parent if hasattr(request.config, "workerinput") else own
 
 
 @pytest.fixture

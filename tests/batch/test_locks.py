@@ -25,6 +25,7 @@ def leave_behind(out: Path, machine: str, age: float, page: str = "p1") -> str:
     (folder / owner / "half.json").write_bytes(b"{")
     with PageLocks(out) as theirs:
         theirs.owner = owner
+        theirs.alive.write_text(owner, encoding="utf-8")
         theirs.acquire(page)
         theirs.record_failure("p9", "p9.png", "a reason")
         theirs.held.clear()
@@ -78,6 +79,22 @@ def test_another_machine_is_given_time(tmp_path: Path) -> None:
     assert not (tmp_path / FOLDER).exists()
 
 
+@pytest.mark.parametrize("links", [True, False])
+def test_a_claim_names_its_owner_with_links_and_without(
+    links: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError
+
+    if not links:
+        monkeypatch.setattr(os, "link", refuse)
+    with PageLocks(tmp_path) as first, PageLocks(tmp_path) as second:
+        assert first.acquire("p1") and not second.acquire("p1")
+        assert first._path("p1", "1.claim").read_text(encoding="utf-8") == first.owner
+        if links:
+            assert first._path("p1", "1.claim").samefile(first.alive), "never there without its owner"
+
+
 def test_a_claim_without_an_owner_is_old_some_day(tmp_path: Path) -> None:
     with PageLocks(tmp_path) as ours:
         path = ours._path("p1", "1.claim")
@@ -98,7 +115,7 @@ def test_signs_of_life_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(module, "HEARTBEAT", 0.01)
     with PageLocks(tmp_path) as ours:
         os.utime(ours.alive, (0, 0))
-        for _ in range(500):
+        for _ in range(30_000):
             if ours.alive.stat().st_mtime > 0:
                 break
             threading.Event().wait(0.01)

@@ -109,7 +109,7 @@ def test_a_bar_on_a_terminal(small: Path, tmp_path: Path) -> None:
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120"}
     job = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=theirs, env=environment)
     os.close(theirs)
-    seen, end = b"", time.monotonic() + 60
+    seen, end = b"", time.monotonic() + 600
     while time.monotonic() < end:
         try:
             part = os.read(ours, 1 << 16)

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import torch
 from labelled_pages import write_pages
-from paths import HELPERS
 from tiny_fonts import write_sources
+from two_processes import run_two
 
 from tongguocr.errors import InputError
 from tongguocr.training import distributed
 from tongguocr.training.recogniser.model import ModelSize, Recogniser
-
-HERE = HELPERS
+from tongguocr.training.recogniser.train_data import gather_data
 
 TOGETHER = """
 import os, sys
@@ -34,9 +31,12 @@ from tongguocr.training.recogniser.block_feed import load_data
 from tongguocr.training.recogniser.labelled import read_pages
 from tongguocr.training.recogniser.model import ModelSize, Recogniser
 from tongguocr.training.recogniser.pages import PageRecipe
+from tongguocr.training.distributed import AccelerateGroup
 from tongguocr.training.run import Limits, Run
 
-what, root = sys.argv[1], Path(sys.argv[2])
+# Two runs one after another: the processes part after the last one.
+close, AccelerateGroup.close = AccelerateGroup.close, lambda self: self.accelerator.wait_for_everyone()
+root = Path(sys.argv[1])
 number, cpu = int(os.environ["RANK"]), torch.device("cpu")
 torch.manual_seed(number)
 layers = {"encoder_layers": 1, "decoder_layers": 1}
@@ -50,61 +50,53 @@ def remember(model, *rest):
 
 
 prepare, task.prepare = task.prepare, remember
-if what == "pages":
-    codec = Codec(tuple("一丨田口十乚"))
-    run = Run(Limits(epochs=2), matrix_rate=0.0, workers=1, compile=False, warm_up=0.1)
-    pages = read_pages([("folder", root / "mine")], say=lambda sentence: None)
-    model = Recogniser(ModelSize(len(codec), **small))
-    stage = PageStage(run, PageRecipe(batch_pixels=1), Mapping())
-    task.train_pages(pages, stage, model, codec, root / "out", cpu)
-else:
-    data = load_data(root / "data")
-    recipe = Recipe((Canvas(160, 96, 4), Canvas(96, 96, 4)), (18.0, 24.0), (14.0, 18.0), longest=60)
-    run = Run(Limits(steps=12), warm_up=5.0, validate_every=0.0, workers=1, compile=False)
-    task.train_blocks(data, BlockStage(run, recipe, ModelSize(0, **small)), root / "out", None, cpu)
-torch.save(trained[0].state_dict(), root / f"{number}.pt")
+codec = Codec(tuple("一丨田口十乚"))
+run = Run(Limits(epochs=2), matrix_rate=0.0, workers=0, compile=False, warm_up=0.1)
+pages = read_pages([("folder", root / "mine")], say=lambda sentence: None)
+model = Recogniser(ModelSize(len(codec), **small))
+stage = PageStage(run, PageRecipe(batch_pixels=1), Mapping())
+task.train_pages(pages, stage, model, codec, root / "pages", cpu)
+AccelerateGroup.close = close
+data = load_data(root / "data")
+recipe = Recipe((Canvas(160, 96, 4), Canvas(96, 96, 4)), (18.0, 24.0), (14.0, 18.0), longest=60)
+run = Run(Limits(steps=12), warm_up=5.0, validate_every=0.0, workers=1, compile=False)
+task.train_blocks(data, BlockStage(run, recipe, ModelSize(0, **small)), root / "blocks", None, cpu)
+for name, model in zip(("pages", "blocks"), trained, strict=True):
+    torch.save(model.state_dict(), root / f"{name}{number}.pt")
 """
 
 
-def run_together(what: str, root: Path) -> list[dict[str, float]]:
-    """The records of a run of two processes, whose parameters are the same in the end."""
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where two processes have learned from pages, and then from drawn blocks."""
+    root = tmp_path_factory.mktemp("together")
+    write_pages(root / "mine", 6, columns=2, length=3)
+    write_sources(root, "天地玄黃宇宙洪荒日月盈昃")
+    gather_data(root / "data", root / "fonts", root / "text.txt", root / "counts.tsv")
     (root / "together.py").write_text(TOGETHER, encoding="utf-8")
-    # The launcher starts several processes for GPUs only; these are told to stay on the CPU.
-    launch = ["accelerate.commands.launch", "--multi_gpu", "--num_processes", "2", "--num_machines", "1"]
-    launch += ["--mixed_precision", "no", "--dynamo_backend", "no", "--main_process_port", "0"]
-    command = [sys.executable, "-m", *launch, str(root / "together.py"), what, str(root)]
-    path = os.pathsep.join([str(HERE.parent), os.environ.get("PYTHONPATH", "")])
-    result = subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
-    )
-    assert result.returncode == 0, result.stderr[-3000:]
-    first, second = (torch.load(root / f"{number}.pt") for number in (0, 1))
+    run_two(root / "together.py", root)
+    return root
+
+
+def records(what: str, root: Path) -> list[dict[str, float]]:
+    """The records of a run of two processes, whose parameters are the same in the end."""
+    first, second = (torch.load(root / f"{what}{number}.pt") for number in (0, 1))
     assert first.keys() == second.keys()
     assert all(torch.equal(first[name], second[name]) for name in first)
-    torch.manual_seed(0)
-    return [json.loads(row) for row in (root / "out" / "log.jsonl").read_text().splitlines()]
+    return [json.loads(row) for row in (root / what / "log.jsonl").read_text().splitlines()]
 
 
 @pytest.mark.slow
-def test_two_processes_share_pages_and_parameters(tmp_path: Path) -> None:
-    write_pages(tmp_path / "mine", 6, columns=2, length=3)
-    records = run_together("pages", tmp_path)
-    assert [record["epoch"] for record in records if "AR" in record] == [0, 1, 2], "only one of them writes"
-    assert records[-1]["step"] == 6, "three pages for one, two for the other, which repeats one; twice"
+def test_two_processes_share_pages_and_parameters(folder: Path) -> None:
+    rows = records("pages", folder)
+    assert [row["epoch"] for row in rows if "AR" in row] == [0, 1, 2], "only one of them writes"
+    assert rows[-1]["step"] == 6, "three pages for one, two for the other, which repeats one; twice"
 
 
 @pytest.mark.slow
-def test_two_processes_share_drawn_blocks_and_the_clock(tmp_path: Path) -> None:
-    from tongguocr.training.recogniser.train_data import gather_data
-
-    chars = "天地玄黃宇宙洪荒日月盈昃"
-    write_sources(tmp_path, chars)
-    gather_data(tmp_path / "data", tmp_path / "fonts", tmp_path / "text.txt", tmp_path / "counts.tsv")
-    records = run_together("blocks", tmp_path)
-    assert len([record for record in records if "AR" in record]) >= 2 and records[-1]["step"] > 2
+def test_two_processes_share_drawn_blocks_and_the_clock(folder: Path) -> None:
+    rows = records("blocks", folder)
+    assert len([row for row in rows if "AR" in row]) >= 2 and rows[-1]["step"] > 2
 
 
 def test_a_process_alone_needs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from commands import run_here
 from PIL import Image
 from tiny_fonts import write_sources
 
 from tongguocr.errors import InputError
-from tongguocr.formats import write_page
-from tongguocr.page import Line, Page
 from tongguocr.tokens.codec import Codec
 from tongguocr.training.optimisers import freeze, make_optimisers, take_step
 from tongguocr.training.plot import read_log, read_logs
@@ -54,20 +50,13 @@ stem = [8, 16]
 """
 
 
-def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tongguocr.cli", *map(str, arguments)]
-    # So small a network is no faster on two cores, and many times slower if others use them.
-    env = {**os.environ, "OMP_NUM_THREADS": "1"}
-    return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", env=env)
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two faces, one of them held out, and the data of a run."""
     root = tmp_path_factory.mktemp("train")
     sources = write_sources(root, CHARS)
     (root / "stage.toml").write_text(STAGE, encoding="utf-8")
-    result = run("train-data", *sources, "--out", root / "data")
+    result = run_here("train-data", *sources, "--out", root / "data")
     assert result.returncode == 0, result.stderr
     assert "22 characters, 2 faces; 2 cannot be drawn: ○〇" in result.stdout
     return root
@@ -75,7 +64,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 def test_a_run_leaves_weights_that_load_and_can_be_resumed(folder: Path) -> None:
-    result = run(
+    result = run_here(
         "train", folder / "stage.toml", "--data", folder / "data", "--out", folder / "out", "--device", "cpu"
     )
     assert result.returncode == 0, result.stderr
@@ -87,19 +76,9 @@ def test_a_run_leaves_weights_that_load_and_can_be_resumed(folder: Path) -> None
     Recogniser(size).load_state_dict(state)
     with Image.open(folder / "out" / "log.png") as plot:
         assert plot.width > 800
-    exported = run(
-        *("export", folder / "out" / "model.pt", "--codec", folder / "data" / "codec.json"),
-        *("-o", folder / "weights"),
-    )
-    assert exported.returncode == 0, exported.stderr
-    image, lines = folder / "page.png", folder / "page.json"
-    Image.effect_noise((200, 300), 60).save(image)
-    write_page(Page("page.png", 200, 300, (Line("a", (120, 20, 160, 280)),)), lines)
-    read = run("read", image, "--lines", lines, "--engine", "tongguocr", "--weights", folder / "weights")
-    assert read.returncode == 0, read.stderr
     longer = STAGE.replace("steps = 20", "steps = 22")
     (folder / "longer.toml").write_text(longer, encoding="utf-8")
-    resumed = run(
+    resumed = run_here(
         *("train", folder / "longer.toml", "--data", folder / "data", "--out", folder / "out"),
         *("--device", "cpu"),
     )
@@ -107,13 +86,13 @@ def test_a_run_leaves_weights_that_load_and_can_be_resumed(folder: Path) -> None
     more = [json.loads(line) for line in (folder / "out" / "log.jsonl").read_text().splitlines()]
     assert more[: len(records)] == records and more[-1]["step"] > records[-1]["step"]
     (folder / "out" / "resume.pt").write_bytes(b"junk")
-    broken = run(
+    broken = run_here(
         *("train", folder / "longer.toml", "--data", folder / "data", "--out", folder / "out"),
         *("--device", "cpu"),
     )
     assert broken.returncode == 2 and "resume.pt" in broken.stderr
     (folder / "short.toml").write_text(STAGE.replace("steps = 20", "steps = 2"), encoding="utf-8")
-    on = run(
+    on = run_here(
         *("train", folder / "short.toml", "--data", folder / "data", "--out", folder / "more"),
         *("--device", "cpu", "--start", folder / "out" / "model.pt"),
     )
@@ -272,12 +251,12 @@ def test_runs_that_went_on_from_each_other_are_one_picture(tmp_path: Path) -> No
     records, borders = read_logs([folder / "log.jsonl" for folder in folders])
     assert [record["minutes"] for record in records] == [1, 2.5, 3, 6.5, 9.5] and borders == [2.5, 6.5]
     assert [record["loss"] for record in records] == [1, 0.4, 2, 0.25, 1 / 3], "all else stays as it is"
-    drawn = run("plot", *folders, "-o", tmp_path / "all.png")
+    drawn = run_here("plot", *folders, "-o", tmp_path / "all.png")
     assert drawn.returncode == 0, drawn.stderr
     with Image.open(tmp_path / "all.png") as plot:
         assert plot.width > 800
     for wrong, said in (([*folders, tmp_path / "four"], "log.jsonl"), (folders, "a plot can be")):
-        failed = run("plot", *wrong, "-o", tmp_path / "all.gnu")
+        failed = run_here("plot", *wrong, "-o", tmp_path / "all.gnu")
         assert failed.returncode == 2 and said in failed.stderr and failed.stderr.count("\n") == 1
     assert not (tmp_path / "all.gnu").exists()
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
+from commands import run_here
 from labelled_pages import CODEC, SIZE, draw_page, on_disk, write_pages
 from PIL import Image
 
@@ -52,13 +50,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tongguocr.cli", *map(str, arguments)]
-    # So small a network is no faster on two cores, and many times slower if others use them.
-    env = {**os.environ, "OMP_NUM_THREADS": "1"}
-    return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", env=env)
-
-
 def records(out: Path) -> list[dict[str, float]]:
     return [json.loads(row) for row in (out / "log.jsonl").read_text().splitlines()]
 
@@ -72,7 +63,7 @@ def test_fine_tuning_by_the_commands_a_user_types(folder: Path) -> None:
     CODEC.save(start / "codec.json")
     stage.write_text(STAGE.format(epochs=16, workers=1))
     common = ("--pages", f"folder={folder / 'mine'}", "--out", out, "--device", "cpu")
-    result = run("train", stage, *common, "--start", start / "model.pt")
+    result = run_here("train", stage, *common, "--start", start / "model.pt")
     assert result.returncode == 0, result.stderr
     said = result.stdout.splitlines()
     assert said[1] == "3 samples an epoch; left out: nothing left out." and "Epoch 16 of 16" in said[-1]
@@ -86,21 +77,22 @@ def test_fine_tuning_by_the_commands_a_user_types(folder: Path) -> None:
         assert plot.width > 800
 
     stage.write_text(STAGE.format(epochs=18, workers=0))
-    resumed = run("train", stage, *common)
+    resumed = run_here("train", stage, *common)
     assert resumed.returncode == 0, resumed.stderr
     more = records(out)
     assert more[: len(first)] == first
     assert [record["epoch"] for record in more[len(first) :] if "AR" in record] == [17, 18]
 
-    exported = run("export", out / "model.pt", "-o", folder / "weights")
+    codec = ("--codec", start / "codec.json")
+    exported = run_here("export", out / "model.pt", *codec, "-o", folder / "weights")
     assert exported.returncode == 0, exported.stderr
-    read = run(
+    read = run_here(
         *("read", folder / "mine" / "p0.png", "--lines", folder / "mine" / "p0.json"),
         *("--engine", "tongguocr", "--weights", folder / "weights"),
     )
     assert read.returncode == 0, read.stderr
     stage.write_text(STAGE.format(epochs=1, workers=0))
-    again = run(
+    again = run_here(
         *("train", stage, "--pages", f"folder={folder / 'mine'}", "--out", folder / "again"),
         *("--device", "cpu", "--start", folder / "weights"),
     )

@@ -1,7 +1,7 @@
 """Page locks: which process reads which page, for processes and machines that share a folder of results.
 
 In: the folder for results. Out: `acquire`, which gives a page to one process alone, and a place for files
-that are not finished. A lock is a file in a hidden folder that only one process can create (O_EXCL, over NFS
+that are not finished. A lock is a file in a hidden folder that only one process can create (a link, over NFS
 too). It lasts as long as its process is alive: that one touches a file every few seconds, and on the same
 machine its process number must be in use. A dead process's lock is never removed under another's hands, but
 topped by one of the next generation, which again only one can create. Pages that failed are recorded, so that
@@ -90,13 +90,11 @@ class PageLocks:
         for generation in count(1):
             path = self._path(name, f"{generation}.claim")
             try:
-                handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+                self._create(path)
             except FileExistsError:
                 if self._is_held(path):
                     return False
                 continue
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(self.owner)
             self.held[name] = generation
             return True
         raise AssertionError("there is always a next generation")
@@ -125,11 +123,23 @@ class PageLocks:
     def _path(self, name: str, suffix: str) -> Path:
         return self.folder / f"{hashed_name(name)}.{suffix}"
 
+    def _create(self, lock: Path) -> None:
+        """Make a lock that is ours, or raise FileExistsError. It is there with its owner or not at all."""
+        try:
+            os.link(self.alive, lock)
+        except FileExistsError:
+            raise
+        except OSError:
+            # A file system without links: who is killed between the two steps leaves a lock of nobody.
+            with lock.open("x", encoding="utf-8") as file:
+                file.write(self.owner)
+
     def _register(self) -> None:
         for attempt in range(10):
             make_folder(self.folder)
             try:
-                self.alive.touch(exist_ok=False)
+                with self.alive.open("x", encoding="utf-8") as file:
+                    file.write(self.owner)
                 self.unfinished.mkdir()
                 return
             except FileNotFoundError:
@@ -166,7 +176,7 @@ class PageLocks:
         """Whether the owner of this lock is alive."""
         try:
             owner = lock.read_text(encoding="utf-8")
-            # Without an owner it is being written at this moment, or its writer was killed just then.
+            # Without an owner (`_create`) it is being written now, or its writer was killed just then.
             return self._is_alive(owner) if owner else self._now() - lock.stat().st_mtime < STALE
         except FileNotFoundError:
             return True  # Let go at this moment: the page is done, or free at the next look.

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
 from glm_models import write_model
 from labelled_pages import write_pages
-from paths import HELPERS
+from two_processes import run_two
 
 from tongguocr.engines.glm.pretrained import load_pretrained
 
-HERE = HELPERS
-
 TOGETHER = """
+import os
 import sys
 from pathlib import Path
 
@@ -37,7 +33,7 @@ for name, epochs in (("spread", 1), ("spread", 2), ("whole", 2)):
     stage = stage.replace("epochs = 1", f"epochs = {epochs}")
     if name == "spread":
         stage += "shard = true\\n"
-    path = root / f"{name}{epochs}-{sys.argv[2]}.toml"
+    path = root / f"{name}{epochs}-{os.environ['RANK']}.toml"
     path.write_text(stage)
     out = ["--start", str(root / "model"), "--out", str(root / name), "--device", "cpu"]
     code = main(["train", str(path), "--pages", f"folder={root / 'mine'}", *out])
@@ -73,17 +69,8 @@ def test_shared_parameters_learn_as_whole_ones_do(tmp_path: Path) -> None:
     write_pages(tmp_path / "mine", 5, columns=2, length=2)
     write_model(tmp_path / "model")
     (tmp_path / "stage.toml").write_text(STAGE)
-    (tmp_path / "together.py").write_text(TOGETHER.replace("sys.argv[2]", "__import__('os').environ['RANK']"))
-    launch = ["accelerate.commands.launch", "--multi_gpu", "--num_processes", "2", "--num_machines", "1"]
-    launch += ["--mixed_precision", "no", "--dynamo_backend", "no", "--main_process_port", "0"]
-    path = os.pathsep.join([str(HERE.parent), os.environ.get("PYTHONPATH", "")])
-    result = subprocess.run(
-        [sys.executable, "-m", *launch, str(tmp_path / "together.py"), str(tmp_path)],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"},
-    )
-    assert result.returncode == 0, result.stderr[-4000:]
+    (tmp_path / "together.py").write_text(TOGETHER)
+    run_two(tmp_path / "together.py", tmp_path)
     whole, spread = records(tmp_path / "whole"), records(tmp_path / "spread")
     steps = [r["step"] for r in spread if "AR" in r]
     assert steps == [r["step"] for r in whole if "AR" in r] == [0, 2, 4], "two of four pages for each process"

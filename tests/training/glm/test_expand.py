@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
+from commands import run_here
 from glm_models import COMMON, RARE, SIZE, make_pretrained
 
 from tongguocr.cli import main
@@ -103,12 +101,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     save_pretrained(make_pretrained(), tmp_path / "m")
     (tmp_path / "added.txt").write_text("".join(f"{char}\n" for char in RARE), encoding="utf-8")
     command = ["expand", tmp_path / "m", "--added", tmp_path / "added.txt", "-o", tmp_path / "out"]
-    result = subprocess.run(
-        [sys.executable, "-m", "tongguocr.cli", *map(str, command)],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "HF_HUB_OFFLINE": "1"},
-    )
+    result = run_here(*command)
     assert result.returncode == 0, result.stderr
     assert "4 characters and 24 transitions added" in result.stdout and not result.stderr
     assert load_pretrained(str(tmp_path / "out")).prompt.encode(RARE[:2])

@@ -52,7 +52,7 @@ def test_samples_are_pages_or_blocks_with_transitions_or_newlines(root: Path, tm
     assert [line.text for line in lines] == [line.text for line in page.lines]
     assert all(line.transition for line in lines[:-1]) and whole.answer[-1] == prompt.end
     (plain,) = made(PageRecipe("page"), GlmSettings(transitions=False))
-    assert plain.text == page.text and "<" not in plain.text
+    assert plain.text == page.full_text and "<" not in plain.text
     blocks = made(PageRecipe("block"))
     assert len(blocks) > 1 and all(b.picture.shape[0] == b.picture.shape[1] for b in blocks), (
         "square canvases"

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
+from commands import run_here
 from glm_models import make_pretrained, write_model
 from labelled_pages import CHARS, draw_page, write_pages
 
@@ -223,12 +221,7 @@ def test_the_command(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (root / "short.toml").write_text(STAGE.format(epochs=1), encoding="utf-8")
     command = ["train", root / "short.toml", "--pages", f"folder={root / 'mine'}", "--start", root / "model"]
     command += ["--out", root / "cli", "--device", "cpu"]
-    result = subprocess.run(
-        [sys.executable, "-m", "tongguocr.cli", *map(str, command)],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"},
-    )
+    result = run_here(*command)
     assert result.returncode == 0, result.stderr
     assert "Epoch 1 of 1: AR" in result.stdout and (root / "cli" / "log.png").exists()
     assert main([*map(str, command), "--dry-run", "8"]) == 0

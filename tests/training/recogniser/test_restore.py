@@ -44,6 +44,7 @@ def test_single_precision_comes_back_exactly(tmp_path: Path) -> None:
     assert same(model, tiny_model()) and codec == CODEC and model.size == SIZE
 
 
+@pytest.mark.slow
 def test_eight_bits_come_back_as_they_read_and_go_out_the_same(tmp_path: Path) -> None:
     model, codec = restore(write_tiny(tmp_path / "once", quantised=True))
     assert not same(model, tiny_model())
