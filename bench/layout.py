@@ -3,15 +3,19 @@
     python -m bench.layout FOLDER [--weights DIR] [--detector tongguocr --detector rapidocr]
     python -m bench.layout --dev PAGES.json FOLDER
     python -m bench.layout --chars FOLDER [--all]
+    python -m bench.layout --lines FOLDER [--all]
 
 FOLDER holds pages as our JSON with their images beside them. A line is found if its box shares half of the
 area with it (IoU 0.5), one to one. F1 counts lines, kinds those that are found; RO-ED compares the order of
 the found lines with the reference's, a line too many or too few being one edit. With `--dev` the reference is
-whole columns (see bench.recogniser), so found lines of one column are joined first, and lines whose middle is
-in no column count as strays. With `--chars` the folder has character boxes: a character is found if its
-centre is in the box; only pages that training does not see count, unless `--all`. Each detector runs in a
-process of its own; memory is the most that process took, pages included. Seconds do not count loading or the
-first, warming-up page.
+whole columns of text (see bench.recogniser), so found lines of one column are joined first, the fold's lines
+beside all columns, which no text has, do not count, and other lines whose middle is in no column count as
+strays. With `--chars` the folder has character boxes: a character is found if its centre is in the box; only
+pages that training does not see count, unless `--all`. With `--lines` the folder has labelled lines
+(training/detector/line_pages.py), which leave out the fold and the margins: lines that are found outside of
+the labelled block, in a box that nobody has read, or as fold or margin, do not count against it. Each
+detector runs in a process of its own; memory is the most that process took, pages included. Seconds do not
+count loading or the first, warming-up page.
 """
 
 from __future__ import annotations
@@ -25,6 +29,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 from rich.console import Console
@@ -35,11 +40,13 @@ from bench.pages import load_dev, load_folder
 from tongguocr.errors import InputError
 from tongguocr.evaluate.order import order_edits
 from tongguocr.geometry import Box, area, centre, intersection, union
-from tongguocr.layout.detect import DETECTORS, LineDetector, find_lines, open_detector
+from tongguocr.layout.detect import DETECTORS, find_lines, open_detector
+from tongguocr.layout.detection import Detection, LineDetector
 from tongguocr.layout.notes import find_columns
 from tongguocr.layout.peaks import Floats
-from tongguocr.page import Line, Page, Pixels, bare_page
-from tongguocr.training.detector.real_pages import is_held_out, read_char_pages
+from tongguocr.page import KINDS, Line, Page, Pixels, bare_page
+from tongguocr.training.detector.line_pages import line_boxes, line_kinds, read_entries
+from tongguocr.training.detector.real_pages import HELD_OUT_PARTS, is_held_out, read_char_pages
 from tongguocr.training.detector.validation import match_centres
 
 BY_PLACE = "tongguocr, kinds by place"
@@ -79,6 +86,7 @@ class Task:
     threads: int
     dev: Path | None = None
     chars: bool = False
+    lines: bool = False
     every_page: bool = False
 
 
@@ -89,7 +97,7 @@ class ByPlace:
     detector: LineDetector
     tells_kinds: bool = False
 
-    def detect(self, pixels: Pixels) -> tuple[Line, ...]:
+    def detect(self, pixels: Pixels) -> Detection:
         return self.detector.detect(pixels)
 
 
@@ -109,6 +117,9 @@ def match_lines(wanted: Sequence[Line], found: Sequence[Line]) -> list[tuple[int
 
 
 def score_page(wanted: Page, found: Page, seconds: float, whole_columns: bool = False) -> Score:
+    if whole_columns:
+        text = [line for line in found.lines if line.kind != "fold" or _in_any(line, wanted.lines)]
+        found = replace(found, lines=tuple(text))
     lines = join_columns(found.lines) if whole_columns else found.lines
     pairs = match_lines(wanted.lines, lines)
     number = {j: i for i, j in pairs}
@@ -127,8 +138,7 @@ def score_page(wanted: Page, found: Page, seconds: float, whole_columns: bool = 
 
 
 def _in_any(line: Line, lines: Sequence[Line]) -> bool:
-    x, y = centre(line.box)
-    return any(b.box[0] <= x <= b.box[2] and b.box[1] <= y <= b.box[3] for b in lines)
+    return any(_holds(other.box, line) for other in lines)
 
 
 def join_columns(lines: Sequence[Line]) -> tuple[Line, ...]:
@@ -155,6 +165,33 @@ def score_chars(boxes: Floats, found: Page, seconds: float) -> Score:
     return Score(found=int((match >= 0).sum()), given=len(chars), wanted=len(boxes), seconds=seconds, pages=1)
 
 
+def labelled_page(entry: dict[str, Any], pixels: Pixels) -> tuple[Page, list[Box]]:
+    """A page with its labelled lines, and the boxes that nobody has read."""
+    boxes = line_boxes(entry)
+    lines = tuple(
+        Line(f"l{n}", cast(Box, tuple(map(float, box))), kind=KINDS[kind])
+        for n, (box, kind) in enumerate(zip(boxes, line_kinds(boxes), strict=True), start=1)
+    )
+    unread = [
+        cast(Box, tuple(box)) for key in ("unlabelled", "erased") for box in line_boxes(entry, key).tolist()
+    ]
+    return replace(bare_page(str(entry["image"]), pixels), lines=lines), unread
+
+
+def without_excused(wanted: Page, found: Page, unread: Sequence[Box]) -> Page:
+    """The page as found, without what the labels leave out."""
+    block = union(line.box for line in wanted.lines)
+    inside = [line for line in found.lines if _holds(block, line) and line.kind in ("main", "note")]
+    return replace(
+        found, lines=tuple(line for line in inside if not any(_holds(box, line) for box in unread))
+    )
+
+
+def _holds(box: Box, line: Line) -> bool:
+    x, y = centre(line.box)
+    return box[0] <= x <= box[2] and box[1] <= y <= box[3]
+
+
 def run_task(task: Task) -> tuple[dict[str, Score], float]:
     """Scores by page, and the megabytes that it took."""
     try:
@@ -175,6 +212,12 @@ def _run(task: Task) -> dict[str, Score]:
             page = bare_page(real.name, real.pixels)
             found, seconds = _timed(page, detector, warm=not scores)
             scores[real.name] = score_chars(real.boxes, found, seconds)
+    elif task.lines:
+        for entry, pixels in read_entries(task.folder):
+            if entry["lines"] and (task.every_page or is_held_out(str(entry["image"]))):
+                page, unread = labelled_page(entry, pixels)
+                found, seconds = _timed(bare_page(page.image, pixels), detector, warm=not scores)
+                scores[page.image] = score_page(page, without_excused(page, found, unread), seconds)
     else:
         for page in load_dev(task.dev, task.folder) if task.dev else load_folder(task.folder):
             found, seconds = _timed(page, detector, warm=not scores)
@@ -191,9 +234,14 @@ def _timed(page: Page, detector: LineDetector, warm: bool) -> tuple[Page, float]
 
 
 def group_of(name: str) -> str:
-    """The kind of a benchmark page, whose file is called NUMBER-KIND; other pages are groups of their own."""
+    """The kind of a benchmark page, whose file is called NUMBER-KIND, or the part of a book that is held out.
+
+    Other pages are groups of their own.
+    """
     number, _, kind = Path(name).stem.partition("-")
-    return kind if number.isdigit() and kind else name
+    if number.isdigit() and kind:
+        return kind
+    return next((part for parts in HELD_OUT_PARTS.values() for part in parts if name.startswith(part)), name)
 
 
 def tabulate(results: dict[str, dict[str, Score]], chars: bool) -> Table:
@@ -225,7 +273,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("folder", type=Path, metavar="FOLDER")
     parser.add_argument("--dev", type=Path, metavar="PAGES.json")
     parser.add_argument("--chars", action="store_true", help="FOLDER has character boxes")
-    parser.add_argument("--all", action="store_true", help="with --chars: pages of the training part too")
+    parser.add_argument("--lines", action="store_true", help="FOLDER has labelled lines")
+    parser.add_argument("--all", action="store_true", help="with --chars, --lines: those of training too")
     parser.add_argument("--detector", action="append", choices=(*DETECTORS, BY_PLACE), help="default: all")
     parser.add_argument("--weights", type=Path, metavar="DIR")
     parser.add_argument("--threads", type=int, default=2)
@@ -234,7 +283,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     every = ("tongguocr",) if chosen.chars else ("tongguocr", BY_PLACE, "rapidocr")
     results: dict[str, dict[str, Score]] = {}
     for name in chosen.detector or every:
-        task = Task(name, chosen.folder, chosen.weights, chosen.threads, chosen.dev, chosen.chars, chosen.all)
+        task = Task(
+            name,
+            chosen.folder,
+            chosen.weights,
+            chosen.threads,
+            chosen.dev,
+            chosen.chars,
+            chosen.lines,
+            chosen.all,
+        )
         with ProcessPoolExecutor(1, get_context("spawn")) as pool:
             results[name], memory = pool.submit(run_task, task).result()
         if not results[name]:

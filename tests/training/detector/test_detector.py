@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -13,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from commands import run_here
 from detector_pages import column, paint, write_char_pages
 from PIL import Image
 from synth_pages import empty
@@ -30,11 +28,11 @@ from tongguocr.training.detector.paint import (
     to_device,
     toned,
 )
-from tongguocr.training.detector.pictures import draw_picture, illustrate, make_scenes
+from tongguocr.training.detector.pictures import draw_picture, illustrate, make_scenes, stitch
 from tongguocr.training.detector.placing import keep_glyphs, label, merge
+from tongguocr.training.detector.recipe import WindowRecipe
 from tongguocr.training.detector.stage import DetectorStage
 from tongguocr.training.detector.validation import Validator
-from tongguocr.training.detector.windows import WindowRecipe
 from tongguocr.training.stage import find_stage, load_stage
 from tongguocr.training.synth.composition import ComposedLine
 from tongguocr.training.synth.degradation import NO_DEGRADATION, Degradation
@@ -46,14 +44,14 @@ CPU = torch.device("cpu")
 CHARS = "天地玄黃宇宙洪荒日月盈昃辰宿列張寒來暑往"
 STAGE = """
 [run]
-steps = 120
+steps = 70
 learning_rate = 5e-3
 warm_up = 10
 validate_every = 60.0
 workers = 1
 [recipe]
 side = 160
-windows = 7
+windows = 4
 real_pages = 1
 size = [18.0, 26.0]
 scenes = 4
@@ -61,6 +59,10 @@ severity = 0.3
 pictures = 0.05
 photographed = 0.2
 inverted = 0.0
+bitonal = 0.0
+behind = 0.0
+turned = 0.0
+cut = 0.05
 [detector]
 stem = 8
 widths = [16, 24, 24, 24]
@@ -72,13 +74,6 @@ head = 16
 SMALL = WindowRecipe(side=160, windows=3, real_pages=2, size=(18, 26), scenes=4)
 
 
-def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tongguocr.cli", *map(str, arguments)]
-    # So small a network is no faster on two cores, and many times slower if others use them.
-    env = {**os.environ, "OMP_NUM_THREADS": "1"}
-    return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", env=env)
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two faces, one of them held out, real pages, and the data of a run."""
@@ -86,7 +81,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     sources = write_sources(root, CHARS)
     (root / "stage.toml").write_text(STAGE, encoding="utf-8")
     pages = write_char_pages(root / "pages")
-    result = run("train-data", *sources, "--char-pages", pages, "--out", root / "data")
+    result = run_here("train-data", *sources, "--char-pages", pages, "--out", root / "data")
     assert result.returncode == 0, result.stderr
     assert "real pages to train the detector on" in result.stdout
     return root
@@ -100,18 +95,20 @@ def source(folder: Path) -> Source:
 @pytest.mark.slow
 def test_a_tiny_run_learns_to_find_characters(folder: Path) -> None:
     out = folder / "out"
-    trained = run("train", folder / "stage.toml", "--data", folder / "data", "--out", out, "--device", "cpu")
+    trained = run_here(
+        "train", folder / "stage.toml", "--data", folder / "data", "--out", out, "--device", "cpu"
+    )
     assert trained.returncode == 0, trained.stderr
     assert (out / "log.png").stat().st_size > 10_000
     records = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
     figures = records[-1]
     assert figures["F1"] > 0.7 and figures["real F1"] > 0.7, records
-    exported = run("export", out / "detector.pt", "-o", folder / "weights")
+    exported = run_here("export", out / "detector.pt", "-o", folder / "weights")
     assert exported.returncode == 0, exported.stderr
     lines = [column(x, 60, 9, size=24, pitch=28) for x in (240, 190, 140)]
     Image.fromarray(paint(lines, 300, 360)).save(folder / "page.png")
     arguments = ("--weights", folder / "weights", "--picture", folder / "lines.png")
-    found = run("lines", folder / "page.png", "-o", folder / "lines.json", *arguments)
+    found = run_here("lines", folder / "page.png", "-o", folder / "lines.json", *arguments)
     assert found.returncode == 0, found.stderr
     page = read_page(folder / "lines.json")
     assert sum(len(line.chars) for line in page.lines) > 13 and (folder / "lines.png").exists()
@@ -128,14 +125,14 @@ def same_as_torch(model: Detector, weights: Path) -> None:
 
 def going_on(folder: Path, records: list[dict[str, float]]) -> None:
     """A second run goes on where the first one ended, unless what it left is damaged."""
-    (folder / "longer.toml").write_text(STAGE.replace("steps = 120", "steps = 125"), encoding="utf-8")
+    (folder / "longer.toml").write_text(STAGE.replace("steps = 70", "steps = 74"), encoding="utf-8")
     arguments = ("--data", folder / "data", "--out", folder / "out", "--device", "cpu")
-    resumed = run("train", folder / "longer.toml", *arguments)
+    resumed = run_here("train", folder / "longer.toml", *arguments)
     assert resumed.returncode == 0, resumed.stderr
     more = [json.loads(line) for line in (folder / "out" / "log.jsonl").read_text().splitlines()]
     assert more[: len(records)] == records and more[-1]["step"] > records[-1]["step"]
     (folder / "out" / "resume.pt").write_bytes(b"junk")
-    broken = run("train", folder / "longer.toml", *arguments)
+    broken = run_here("train", folder / "longer.toml", *arguments)
     assert broken.returncode == 2 and "resume.pt" in broken.stderr and "Traceback" not in broken.stderr
 
 
@@ -152,6 +149,7 @@ def test_windows_are_the_same_again_and_their_labels_fit(source: Source) -> None
 def test_painted_ink_lies_in_the_labelled_boxes(source: Source) -> None:
     """Without degradation of the ink but with slant: what is dark is inside a box, and every box has ink."""
     recipe = replace(SMALL, severity=0.0, photographed=0.0, covered=0.0, inverted=0.0, pictures=0.0, bare=0.0)
+    recipe = replace(recipe, cut=0.0, empty=0.0, sewn=0.0, bitonal=0.0, behind=0.0, turned=0.0)
     source = replace(source, recipe=recipe)
     maker = source.maker(3)
     painter = Painter.load(source.data.atlas, None, source.pages, recipe, CPU)
@@ -220,17 +218,26 @@ def test_scenes_and_tones(source: Source) -> None:
     assert torch.allclose(toned(images, inverted), 1 - images, atol=1e-3)
 
 
+def test_a_sewn_page_has_holes_at_one_edge_and_the_same_text() -> None:
+    page = empty(200, 400)
+    for seed in range(8):
+        sewn = stitch(page, 20.0, np.random.default_rng(seed))
+        x = np.array([mark.centre[0] for mark in sewn.marks])
+        assert 4 <= len(x) <= 6 and ((x < 30).all() or (x > 170).all())
+        assert len(sewn) == len(page) and all(s.role == "frame" for s in sewn.strokes)
+
+
 def test_a_seal_darkens_its_place_and_no_other(source: Source) -> None:
     masks = make_seals(40, 3, source.data.atlas)
     assert masks.shape == (40, MASK_SIDE, MASK_SIDE) and (masks.reshape(40, -1).max(1) > 150).all()
     assert np.array_equal(masks, make_seals(40, 3, source.data.atlas))
     images = torch.full((3, 1, 160, 160), 0.9)
-    place = torch.tensor([[1.0, 4.0, 70.0, 90.0, 40.0, 0.0, 0.6]])
+    place = torch.tensor([[1.0, 4.0, 70.0, 90.0, 40.0, 0.0, 0.6, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0]])
     pressed = press_masks(images, torch.from_numpy(masks), place)
     changed = torch.nonzero(pressed != images)
     assert (changed[:, 0] == 1).all() and 50 <= changed[:, 3].min() <= changed[:, 3].max() < 90
     assert 70 <= changed[:, 2].min() <= changed[:, 2].max() < 110
-    assert pressed.min() == pytest.approx(0.9 * 0.4, abs=0.1) and (pressed <= images).all()
+    assert pressed.min() == pytest.approx(0.9 * 0.45, abs=0.1) and (pressed <= images).all()
     assert press_masks(images, torch.from_numpy(masks), place[:0]) is images
 
 

@@ -30,7 +30,7 @@ def test_a_real_page_is_cut_where_its_labels_are() -> None:
     lines = [column(x, 60, 6, size=24, pitch=34) for x in (200, 140, 80)]
     boxes = np.array([box for line in lines for box in line], np.float32)
     store = PageStore.load([make_page("a", paint(lines, 280, 300), boxes)], CPU)
-    views = torch.tensor([[0, 1.3, 0.06, 140.0, 150.0], [0, 0.8, -0.03, 100.0, 120.0]])
+    views = torch.tensor([[0, 1.3, 0.06, 140.0, 150.0, 0.9], [0, 0.8, -0.03, 100.0, 120.0, 0.9]])
     images, labels = store.show(views, 256)
     assert labels.wanted.sum() > 25
     for k in torch.nonzero(labels.wanted)[:, 0].tolist():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 import torch
 from detector_pages import characters, column
 
@@ -18,12 +19,15 @@ from tongguocr.layout.peaks import (
     SHIFT,
     SIZE,
     STRIDE,
+    TURN,
     TYPICAL,
     find_peaks,
 )
+from tongguocr.page import turn_pixels
 from tongguocr.training.detector.paint import (
     Labels,
     sorted_out,
+    turn_windows,
 )
 from tongguocr.training.detector.targets import focal_loss, heat_map, losses
 from tongguocr.training.detector.validation import Tally, compare, match_centres
@@ -39,7 +43,8 @@ def labels_of(lines: list[list[tuple[float, ...]]], kinds: list[int] | None = No
         torch.tensor(kinds or [0] * len(lines)), torch.tensor([len(x) for x in lines])
     )
     yes = torch.ones(len(boxes), dtype=torch.bool)
-    return Labels(torch.zeros(len(boxes), dtype=torch.long), boxes, following, kind, yes, ~yes)
+    none = torch.zeros(len(boxes), dtype=torch.long)
+    return Labels(none, boxes, following, kind, yes, ~yes, none)
 
 
 def perfect_maps(labels: Labels, rows: int, columns: int) -> torch.Tensor:
@@ -61,6 +66,7 @@ def perfect_maps(labels: Labels, rows: int, columns: int) -> torch.Tensor:
                     maps[0, NEXT, y, x] = (centre[after] - centre[k]) / sides[k].max()
                 maps[0, KIND, y, x] = 0.0
                 maps[0, KIND.start + int(labels.kinds[k]), y, x] = 9.0
+                maps[0, TURN.start + int(labels.turns[k]), y, x] = 9.0
     return maps
 
 
@@ -71,7 +77,7 @@ def test_perfect_maps_cost_nothing_and_give_the_labels_back() -> None:
     labels = labels_of(LINES, [0, 1])
     maps = perfect_maps(labels, 64, 64)
     found = losses(maps, labels)
-    for name in ("size", "shift", "following", "last", "first", "kind"):
+    for name in ("size", "shift", "following", "last", "first", "kind", "turn"):
         assert float(found[name]) < 0.01, name
     assert float(found["heat"]) < 0.2
     worse = losses(maps + 6 * torch.randn(maps.shape, generator=torch.Generator().manual_seed(1)), labels)
@@ -105,6 +111,29 @@ def test_heat_is_one_at_centres_and_narrow_for_small_characters() -> None:
     ignored = replace(labels, wanted=torch.tensor([True, False]), ignored=torch.tensor([False, True]))
     heat, counts = heat_map(ignored, 1, 64, 64)
     assert int((heat == 1).sum()) == 1 and counts[0, 40:56, 40:56].max() == 0 and counts[0, 30, 30] == 1
+
+
+def test_a_turned_window_is_asked_for_places_and_its_turn_alone() -> None:
+    labels = labels_of(LINES, [0, 1])
+    maps = perfect_maps(labels, 64, 64)
+    turned = replace(labels, turns=torch.full_like(labels.turns, 2))
+    found = losses(maps + torch.randn(maps.shape, generator=torch.Generator().manual_seed(1)), turned)
+    assert all(float(found[name]) == 0 for name in ("following", "last", "first", "kind"))
+    assert float(found["turn"]) > 5 and float(found["size"]) > 0.1
+
+
+@pytest.mark.parametrize("quarters", range(4))
+def test_windows_are_turned_with_their_labels(quarters: int) -> None:
+    labels = labels_of([column(40, 30, 3, size=20, pitch=24)])
+    image = torch.ones(1, 1, 128, 128)
+    for x0, y0, x1, y1 in labels.boxes.long().tolist():
+        image[0, 0, y0:y1, x0:x1] = 0
+    images, turned = turn_windows(image, labels, torch.tensor([quarters]))
+    assert turned.turns.tolist() == [quarters] * 3
+    for x0, y0, x1, y1 in turned.boxes.long().tolist():
+        assert images[0, 0, y0:y1, x0:x1].max() == 0
+    upright = turn_pixels(images[0, 0].numpy(), (360 - 90 * quarters) % 360)
+    assert np.array_equal(upright, image[0, 0].numpy())
 
 
 def test_a_centre_under_a_blot_counts() -> None:

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import torch
 
+from tongguocr.training.detector.line_pages import FILE as LINE_PAGES
 from tongguocr.training.detector.paint import Painter, to_device
 from tongguocr.training.detector.placing import typical_size
 from tongguocr.training.detector.real_pages import FILE, RealPage, is_held_out, load_pages
-from tongguocr.training.detector.windows import WindowMaker, WindowRecipe, Windows
+from tongguocr.training.detector.recipe import WindowRecipe
+from tongguocr.training.detector.windows import WindowMaker, Windows
 from tongguocr.training.loop import Batch
 from tongguocr.training.recogniser.block_feed import Data, load_data
 from tongguocr.training.run import Run
@@ -24,11 +26,18 @@ class Source:
 
     data: Data
     pages: tuple[RealPage, ...]
+    """Those with character boxes, then those with lines."""
+    shares: tuple[float, ...]
+    """How often each of these is taken: both sorts equally often."""
     held_out_pages: tuple[RealPage, ...]
+    held_out_line_pages: tuple[RealPage, ...]
     recipe: WindowRecipe
 
     def maker(self, seed: int, held_out: bool = False) -> WindowMaker:
         data = self.data
+        sizes = [
+            (p.pixels.shape[1], p.pixels.shape[0], typical_size(p.boxes[~p.ignored])) for p in self.pages
+        ]
         return WindowMaker(
             text=data.held_out_text if held_out else data.text,
             atlas=data.atlas,
@@ -36,19 +45,23 @@ class Source:
             recipe=self.recipe,
             held_out=held_out,
             lines=data.held_out_lines if held_out else data.lines,
-            page_sizes=()
-            if held_out
-            else [(p.pixels.shape[1], p.pixels.shape[0], typical_size(p.boxes)) for p in self.pages],
+            page_sizes=() if held_out else sizes,
+            page_shares=() if held_out else self.shares,
         )
 
 
 def load_source(folder: Path, recipe: WindowRecipe) -> Source:
     """The folder that `tongguocr train-data` filled; real pages if they are there."""
-    path = folder / FILE
-    pages = load_pages(path) if path.exists() else []
-    held_out = tuple(page for page in pages if is_held_out(page.name))
+    sorts = [load_pages(folder / name) if (folder / name).exists() else [] for name in (FILE, LINE_PAGES)]
+    trained = [[page for page in pages if not is_held_out(page.name)] for pages in sorts]
+    held_out, held_out_lines = (tuple(page for page in pages if is_held_out(page.name)) for pages in sorts)
     return Source(
-        load_data(folder), tuple(page for page in pages if not is_held_out(page.name)), held_out, recipe
+        load_data(folder),
+        tuple(page for pages in trained for page in pages),
+        tuple(1 / len(pages) for pages in trained for _ in pages),
+        held_out,
+        held_out_lines,
+        recipe,
     )
 
 

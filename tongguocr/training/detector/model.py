@@ -1,4 +1,4 @@
-"""The detector's network: grey pixels in, thirteen maps at a quarter of the resolution out.
+"""The detector's network: grey pixels in, seventeen maps at a quarter of the resolution out.
 
 A U of plain residual blocks: down to a thirty-second, where a character of 28 px and the columns beside it
 are neighbours, and up again. Every convolution is followed by a batch norm, which export folds away; nothing

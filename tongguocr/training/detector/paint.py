@@ -1,9 +1,10 @@
 """Packed windows -> images and labels, on the device, for the detector's training.
 
 The renderer of the recogniser's blocks paints the ink and degrades it. What lies around a page comes
-afterwards, cut out along the page's edge as the camera bent it; then windows of real pages, seals, and each
-image's exposure. Labels go through the same bend. A character counts if its middle is in the window, on the
-page, under no slip of paper, and neither too small nor too large to be told.
+afterwards, cut out along the page's edge as the camera bent it; then windows of real pages, what shows
+through from the other side, seals, the scanner, and each image's exposure; last, some are turned by quarters.
+Labels go the same way. A character counts if its middle is in the window, on the page, under no slip of
+paper, and neither too small nor too large to be told.
 """
 
 from __future__ import annotations
@@ -18,9 +19,12 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
 from tongguocr.training.detector.pictures import make_scenes
+from tongguocr.training.detector.placing import NO_LINE
 from tongguocr.training.detector.real_pages import RealPage
-from tongguocr.training.detector.windows import WindowRecipe, Windows
+from tongguocr.training.detector.recipe import WindowRecipe
+from tongguocr.training.detector.windows import Windows
 from tongguocr.training.synth.atlas import Atlas
+from tongguocr.training.synth.gpu.bitonal import bitonal, show_through
 from tongguocr.training.synth.gpu.degradation import DegradationBatch
 from tongguocr.training.synth.gpu.lines import LineStore
 from tongguocr.training.synth.gpu.render import GlyphAtlas, render_batch
@@ -53,6 +57,8 @@ class Labels:
     """n: whether it is to be found."""
     ignored: Tensor
     """n: whether it is there, but need not be found."""
+    turns: Tensor
+    """n: quarter turns clockwise."""
 
     def tensors(self) -> list[Tensor]:
         return [getattr(self, field.name) for field in fields(self)]
@@ -70,6 +76,9 @@ class PageStore:
     following: Tensor
     """Numbers within the page."""
     kinds: Tensor
+    ignored: Tensor
+    sizes: Tensor
+    """pages x 2: width and height of each."""
     fullest: int
     """Characters of the page that has most."""
 
@@ -87,15 +96,17 @@ class PageStore:
             np.concatenate([page.boxes for page in pages]),
             np.concatenate([page.following for page in pages]),
             np.concatenate([page.kinds for page in pages]),
+            np.concatenate([page.ignored for page in pages]),
+            np.array([page.pixels.shape[::-1] for page in pages], np.float32),
         )
         tensors = [torch.from_numpy(np.ascontiguousarray(array)).to(device) for array in arrays]
-        pixels, starts, boxes, following, kinds = tensors
+        pixels, starts, boxes, following, kinds, ignored, extents = tensors
         fullest = max(len(page.boxes) for page in pages)
-        return PageStore(pixels, starts, boxes, following, kinds, fullest)
+        return PageStore(pixels, starts, boxes, following, kinds, ignored, extents, fullest)
 
     def show(self, views: Tensor, side: int) -> tuple[Tensor, Labels]:
         """Windows cut by these views: n x 1 x side x side from 0 to 1, and their labels."""
-        number, scale, angle, x, y = views.unbind(1)
+        number, scale, angle, x, y, ground = views.unbind(1)
         number = number.long()
         height, width = self.pixels.shape[1:]
         middle = torch.stack([x, y], 1)
@@ -105,10 +116,14 @@ class PageStore:
         grid = torch.stack(torch.meshgrid(at, at, indexing="xy"), -1).reshape(1, -1, 2)
         seen = grid @ turn.transpose(1, 2) / scale[:, None, None] + middle[:, None]
         size = torch.tensor([width, height], device=views.device)
-        seen = (seen * 2 / size - 1).reshape(-1, side, side, 2)
         images = F.grid_sample(
-            self.pixels[number][:, None].float() / 255, seen, padding_mode="border", align_corners=False
+            self.pixels[number][:, None].float() / 255,
+            (seen * 2 / size - 1).reshape(-1, side, side, 2),
+            padding_mode="border",
+            align_corners=False,
         )
+        within = ((seen >= 0) & (seen < self.sizes[number][:, None])).all(-1).view_as(images)
+        images = torch.where(within, images, ground[:, None, None, None])
         return images, self._labels(number, scale, turn, middle, side)
 
     def _labels(self, number: Tensor, scale: Tensor, turn: Tensor, middle: Tensor, side: int) -> Labels:
@@ -124,7 +139,7 @@ class PageStore:
         after = self.following[index]
         following = torch.where(after >= 0, after + block * self.fullest, after)
         boxes = torch.cat([corners.amin(1), corners.amax(1)], 1)
-        return sorted_out(block, boxes, following, self.kinds[index], here, side)
+        return sorted_out(block, boxes, following, self.kinds[index], here, side, self.ignored[index])
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +182,9 @@ class Painter:
         if self.pages is not None and len(work.views):
             real, more = self.pages.show(work.views, side)
             images, labels = torch.cat([images, real]), _joined(labels, more, work.batch.blocks)
-        return toned(press_masks(images, self.seals, work.seals), work.tones), labels
+        images = press_masks(show_through(images, work.behind), self.seals, work.seals)
+        images = toned(bitonal(images, work.bitonal, work.seed), work.tones)
+        return turn_windows(images, labels, work.turns)
 
     def _paper(self, work: Windows, side: int) -> Tensor:
         """blocks x 1 x side x side: 1 on the page, 0 on its table and where a slip lies."""
@@ -212,6 +229,20 @@ def toned(images: Tensor, tones: Tensor) -> Tensor:
     return torch.where(inverted > 0.5, 1 - images, images)
 
 
+def turn_windows(images: Tensor, labels: Labels, turns: Tensor) -> tuple[Tensor, Labels]:
+    """Each square image turned clockwise by so many quarters, and its labels with it."""
+    side, each = images.shape[-1], turns[labels.block]
+    x0, y0, x1, y1 = labels.boxes.unbind(1)
+    ways = [labels.boxes]
+    ways.append(torch.stack([side - y1, x0, side - y0, x1], 1))
+    ways.append(torch.stack([side - x1, side - y1, side - x0, side - y0], 1))
+    ways.append(torch.stack([y0, side - x1, y1, side - x0], 1))
+    boxes = torch.stack(ways)[each, torch.arange(len(each), device=each.device)]
+    pictures = torch.stack([torch.rot90(images, -k, (2, 3)) for k in range(4)])
+    images = pictures[turns, torch.arange(len(turns), device=turns.device)]
+    return images, replace(labels, boxes=boxes, turns=each)
+
+
 def _drawn_labels(work: Windows, paper: Tensor, side: int) -> Labels:
     block = work.batch.of_block
     flat = _corners(work.batch.boxes)
@@ -222,7 +253,7 @@ def _drawn_labels(work: Windows, paper: Tensor, side: int) -> Labels:
     middle = flat.mean(1)
     painted = ((middle > 0) & (middle < side)).all(1)
     column, row = (v.long().clamp(0, side - 1) for v in ((boxes[:, :2] + boxes[:, 2:]) / 2).unbind(1))
-    here = painted & (paper[block, 0, row, column] > 0.5)
+    here = painted & (paper[block, 0, row, column] > 0.5) & (work.kinds != NO_LINE)
     return sorted_out(block, boxes, work.following, work.kinds, here, side)
 
 
@@ -232,9 +263,19 @@ def _corners(boxes: Tensor) -> Tensor:
 
 
 def sorted_out(
-    block: Tensor, boxes: Tensor, following: Tensor, kinds: Tensor, here: Tensor, side: int
+    block: Tensor,
+    boxes: Tensor,
+    following: Tensor,
+    kinds: Tensor,
+    here: Tensor,
+    side: int,
+    spared: Tensor | None = None,
 ) -> Labels:
-    """Which characters are wanted, and which are seen in part or in a size that does not count."""
+    """Which characters are wanted, and which are seen in part or in a size that does not count.
+
+    Those that are `spared` may be found or not, whatever their size.
+    """
+    spared = torch.zeros_like(here) if spared is None else spared
     middle, sides = (boxes[:, :2] + boxes[:, 2:]) / 2, boxes[:, 2:] - boxes[:, :2]
     inside = ((middle >= 0) & (middle < side)).all(1)
     readable, doubtful = (
@@ -251,8 +292,9 @@ def sorted_out(
         boxes,
         following,
         kinds,
-        here & inside & readable,
-        seen & here & doubtful & ~(inside & readable),
+        here & inside & readable & ~spared,
+        seen & here & (spared | (doubtful & ~(inside & readable))),
+        torch.zeros_like(block),
     )
 
 

@@ -1,9 +1,9 @@
 """What is no text and must give no characters: illustrations on the page, and the table around it.
 
 `draw_picture` fills a box of a composition with the strokes of a woodcut: outlines, hatching, leaves, rocks.
-`make_scenes` paints tables with rulers, colour charts and library labels, whose letters are of Pillow's own
-face, since a machine that trains has no fonts, and whose characters come from the atlas. Neither aims to be
-beautiful: they have to be varied.
+`stitch` sews a page's edge. `make_scenes` paints tables with rulers, colour charts, bar codes, sewn backs of
+books and library labels, whose letters are of Pillow's own face, since a machine that trains has no fonts,
+and whose characters come from the atlas. None aims to be beautiful: they have to be varied.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tongguocr.training.synth.atlas import Atlas
 from tongguocr.training.synth.composition import Composition, Mark, Patch, Stroke
 from tongguocr.training.synth.degradation import Degradation, Ground
 from tongguocr.training.synth.fields import smooth_noise
-from tongguocr.training.synth.surroundings import make_ground
+from tongguocr.training.synth.surroundings import barcode, make_ground, stitches
 
 GROUNDS: tuple[Ground, ...] = ("black", "felt", "wood", "cloth")
 LETTERS = "ABCDEFGHIKLMNOPRSTUVWXYZabcdefghiklmnoprstuvwxyz0123456789.,:-/()&"
@@ -123,12 +123,36 @@ def _leaf(x: float, y: float, size: float, rng: np.random.Generator) -> Patch:
     )
 
 
+def stitch(composition: Composition, em: float, rng: np.random.Generator) -> Composition:
+    """The page with the holes and the thread of its binding at one edge."""
+    shape = (composition.height, composition.width)
+    sewn = stitches(shape, em, bool(rng.random() < 0.5), rng)
+    width = sewn.radius * float(rng.uniform(0.8, 1.6))
+    thread = tuple(Stroke((x0, y0), (x1, y1), width, "frame") for x0, y0, x1, y1 in sewn.thread)
+    holes = tuple(Mark(hole, sewn.radius, "dot") for hole in sewn.holes)
+    return replace(composition, strokes=(*composition.strokes, *thread), marks=(*composition.marks, *holes))
+
+
 def make_scenes(count: int, side: int, seed: int, atlas: Atlas) -> Pixels:
     """count x side x side: tables seen from above, in grey, most with things on them."""
     rng = np.random.default_rng([seed, 5])
-    return np.stack(
-        [_view(side, rng) if rng.random() < 0.15 else _scene(side, atlas, rng) for _ in range(count)]
-    )
+    return np.stack([_any_scene(side, atlas, rng) for _ in range(count)])
+
+
+def _any_scene(side: int, atlas: Atlas, rng: np.random.Generator) -> Pixels:
+    """A table, most often; a slip on a page shows a part of these, so some are labels all over."""
+    kind = rng.random()
+    if kind < 0.15:
+        return _view(side, rng)
+    return _labels(side, atlas, rng) if kind < 0.27 else _scene(side, atlas, rng)
+
+
+def _labels(side: int, atlas: Atlas, rng: np.random.Generator) -> Pixels:
+    """Light paper full of bar codes, labels, rulers and charts, one over the other."""
+    picture = Image.new("RGB", (side, side), (int(rng.integers(200, 250)),) * 3)
+    for _ in range(int(rng.integers(12, 30))):
+        picture = _lay_thing(picture, side * float(rng.uniform(0.02, 0.06)), atlas, rng)
+    return np.asarray(picture.convert("L"))
 
 
 def _view(side: int, rng: np.random.Generator) -> Pixels:
@@ -168,20 +192,51 @@ def _strewn(view: Pixels, rng: np.random.Generator) -> Pixels:
 def _scene(side: int, atlas: Atlas, rng: np.random.Generator) -> Pixels:
     ground = GROUNDS[int(rng.choice(4, p=[0.45, 0.3, 0.12, 0.13]))]
     picture = make_ground((side, side), Degradation(ground=ground), 28.0, rng)
-    draw = ImageDraw.Draw(picture)
-    for _ in range(int(rng.integers(0, 5))):
-        em = side * float(rng.uniform(0.02, 0.06))
-        thing = rng.random()
-        if thing < 0.4:
-            picture = _ruled(picture, em, rng)
-            draw = ImageDraw.Draw(picture)
-        elif thing < 0.65:
-            _chart(draw, side, em, rng)
-        else:
-            _label(picture, side, em, atlas, rng)
+    for _ in range(int(rng.integers(0, 6))):
+        picture = _lay_thing(picture, side * float(rng.uniform(0.02, 0.06)), atlas, rng)
     if rng.random() < 0.5:
         picture = picture.filter(ImageFilter.GaussianBlur(float(rng.uniform(0.3, 1.2))))
     return np.asarray(picture.convert("L"))
+
+
+def _lay_thing(picture: Image.Image, em: float, atlas: Atlas, rng: np.random.Generator) -> Image.Image:
+    """The picture with a ruler, a colour chart, a label, a bar code or a sewn back on it."""
+    thing, side = rng.random(), picture.width
+    if thing < 0.3:
+        return _ruled(picture, em, rng)
+    if thing < 0.5:
+        _chart(ImageDraw.Draw(picture), side, em, rng)
+    elif thing < 0.75:
+        _label(picture, side, em, atlas, rng)
+    elif thing < 0.92:
+        _lay_barcode(picture, em, rng)
+    else:
+        _lay_binding(picture, em, rng)
+    return picture
+
+
+def _lay_barcode(picture: Image.Image, em: float, rng: np.random.Generator) -> None:
+    """A bar code anywhere, lying or standing."""
+    wide = em * float(rng.uniform(4, 14))
+    slip = barcode((max(int(wide), 24), max(int(wide * rng.uniform(0.25, 0.6)), 10)), rng)
+    if rng.random() < 0.5:
+        slip = slip.transpose(Image.Transpose.ROTATE_90)
+    x, y = (int(rng.uniform(-0.3 * size, picture.width - 0.5 * size)) for size in slip.size)
+    picture.paste(slip.convert("RGB"), (x, y))
+
+
+def _lay_binding(picture: Image.Image, em: float, rng: np.random.Generator) -> None:
+    """A strip of a book's cover along its back, sewn, from edge to edge."""
+    side, wide = picture.width, max(int(em * rng.uniform(1.5, 4)), 8)
+    paper, ink = ((225, 60), (70, 215), (40, 180), (180, 40))[int(rng.integers(4))]
+    strip = Image.new("RGB", (wide, side), (paper,) * 3)
+    draw, sewn = ImageDraw.Draw(strip), stitches((side, wide), em, False, rng)
+    for line in sewn.thread:
+        draw.line(line, fill=(ink,) * 3, width=max(round(sewn.radius), 1))
+    for x, y in sewn.holes:
+        r = sewn.radius
+        draw.ellipse((x - r, y - r, x + r, y + r), fill=(20, 20, 20))
+    picture.paste(strip, (int(rng.uniform(0, side - wide)), 0))
 
 
 def _ruled(picture: Image.Image, em: float, rng: np.random.Generator) -> Image.Image:

@@ -62,15 +62,24 @@ def merge(parts: Sequence[Composition]) -> Composition:
     )
 
 
+NO_LINE = -1
+"""The kind of ink that belongs to no line, and is not to be found."""
+
+
 def label(compositions: Sequence[Composition]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """For every character of a batch the number of the next one of its line, or -1, and its kind."""
+    """For every character of a batch the number of the next one of its line, or -1, and its kind.
+
+    Ink in no line, such as a slice of the facing page, has the kind `NO_LINE` and no next.
+    """
     count = sum(map(len, compositions))
-    following, kinds = np.arange(1, count + 1), np.zeros(count, np.int64)
+    following, kinds = np.full(count, -1, np.int64), np.full(count, NO_LINE, np.int64)
     start = 0
     for composition in compositions:
         for line, after in zip(composition.lines, _running_on(composition), strict=True):
+            inside = slice(start + line.start, start + line.stop)
+            following[inside] = np.arange(inside.start + 1, inside.stop + 1)
             following[start + line.stop - 1] = start + after if after >= 0 else -1
-            kinds[start + line.start : start + line.stop] = KINDS.index(line.kind)
+            kinds[inside] = KINDS.index(line.kind)
         start += len(composition)
     return following, kinds
 

@@ -4,7 +4,8 @@ The folder has `pages.json`, a list of pages with `image` and `chars`, each of t
 with `ch`, what it says, which the detector does not need and the recogniser does (char_lines.py). Lines are
 not given. They follow from the boxes by geometry, and kinds from the lines by the rules of reading order;
 only the fold is told by its place, since these pages are all spreads whose fold's text begins as high as the
-columns. A fifth of the pages is held out, by their names alone.
+columns. A fifth of the pages is held out, by their names alone. Pages with labelled lines (line_pages.py) are
+kept in the same way; of these whole parts of the book are held out.
 """
 
 from __future__ import annotations
@@ -26,13 +27,15 @@ from tongguocr.files import decode_utf8, read_bytes
 from tongguocr.geometry import centre
 from tongguocr.layout.link import Linking, link_characters, make_lines
 from tongguocr.layout.order import order_lines
-from tongguocr.layout.peaks import Characters, Floats, Ints
+from tongguocr.layout.peaks import Characters, Flags, Floats, Ints
 from tongguocr.page import KINDS, Line, Page, Pixels
 from tongguocr.sources import load_pixels
 
 FILE = "char_pages.npz"
 HELD_OUT = 5
 """One page in so many is never trained on."""
+HELD_OUT_PARTS = {"DVSKTT_": ("DVSKTT_ngoai_", "DVSKTT_thu_")}
+"""Of a book whose pages' names begin so, these parts are never trained on, and all others are."""
 FOLD = 0.03
 """The fold's text stands within this share of the printed width from its middle."""
 LOOSE = Linking(reach=0.55, skipped=0.0, uneven=1.45, aside=0.3)
@@ -53,10 +56,15 @@ class RealPage:
     """n: numbers of `page.KINDS`."""
     labels: tuple[str, ...]
     """n: what each says; empty where that is unknown."""
+    ignored: Flags
+    """n: whether it may be found or not: nobody has said what is there."""
 
 
 def is_held_out(name: str) -> bool:
     """The same pages everywhere and for ever."""
+    for book, parts in HELD_OUT_PARTS.items():
+        if name.startswith(book):
+            return name.startswith(parts)
     return sha256(name.encode("utf-8")).digest()[0] % HELD_OUT == 0
 
 
@@ -89,7 +97,8 @@ def _grey(path: Path) -> Pixels:
 def make_page(name: str, pixels: Pixels, boxes: Floats, labels: tuple[str, ...] = ()) -> RealPage:
     """The page with its links and kinds worked out."""
     following, kinds = trace_lines(boxes, pixels.shape[1], pixels.shape[0])
-    return RealPage(name, pixels, boxes, following, kinds, labels or ("",) * len(boxes))
+    known = np.zeros(len(boxes), np.bool_)
+    return RealPage(name, pixels, boxes, following, kinds, labels or ("",) * len(boxes), known)
 
 
 def trace_lines(boxes: Floats, width: int, height: int) -> tuple[Ints, Ints]:
@@ -127,13 +136,13 @@ def _guess_links(boxes: Floats) -> Characters:
         if below.any():
             following[k] = centres[np.flatnonzero(below)[np.argmin(gap[below] + aside[below])]]
     count = len(boxes)
-    sure, no_kind = np.ones(count, np.float32), np.full((count, 4), 0.25, np.float32)
-    return Characters(boxes, sure, following.astype(np.float32), 0 * sure, no_kind, 0 * sure)
+    sure, even = np.ones(count, np.float32), np.full((count, 4), 0.25, np.float32)
+    return Characters(boxes, sure, following.astype(np.float32), 0 * sure, even, 0 * sure, even)
 
 
-def save_pages(pages: Sequence[RealPage], path: Path) -> None:
-    """All pages in one file, their images as JPEG, one behind the other."""
-    images = [np.frombuffer(_encoded(page.pixels), np.uint8) for page in pages]
+def save_pages(pages: Sequence[RealPage], path: Path, quality: int = 90) -> None:
+    """All pages in one file, their images as JPEG of this quality, one behind the other."""
+    images = [np.frombuffer(_encoded(page.pixels, quality), np.uint8) for page in pages]
     try:
         np.savez_compressed(
             path,
@@ -145,14 +154,15 @@ def save_pages(pages: Sequence[RealPage], path: Path) -> None:
             following=np.concatenate([np.zeros(0, np.int64), *(page.following for page in pages)]),
             kinds=np.concatenate([np.zeros(0, np.int64), *(page.kinds for page in pages)]),
             labels=np.array([label for page in pages for label in page.labels], np.str_),
+            ignored=np.concatenate([np.zeros(0, np.bool_), *(page.ignored for page in pages)]),
         )
     except OSError as error:
         raise InputError(f"{path}: the pages cannot be written ({error.strerror}).") from None
 
 
-def _encoded(pixels: Pixels) -> bytes:
+def _encoded(pixels: Pixels, quality: int) -> bytes:
     image = BytesIO()
-    Image.fromarray(pixels).save(image, "JPEG", quality=90)
+    Image.fromarray(pixels).save(image, "JPEG", quality=quality)
     return image.getvalue()
 
 
@@ -167,10 +177,11 @@ def load_pages(path: Path) -> list[RealPage]:
         with np.load(BytesIO(read_bytes(path)), allow_pickle=False) as data:
             images = np.split(data["images"], np.cumsum(data["sizes"])[:-1])
             ends = np.cumsum(data["counts"])[:-1]
-            columns = (np.split(data[name], ends) for name in ("boxes", "following", "kinds", "labels"))
+            fields = ("boxes", "following", "kinds", "labels", "ignored")
+            columns = (np.split(data[name], ends) for name in fields)
             return [
-                RealPage(name, _decoded(image), boxes, following, kinds, tuple(labels.tolist()))
-                for name, image, boxes, following, kinds, labels in zip(
+                RealPage(name, _decoded(image), boxes, following, kinds, tuple(labels.tolist()), ignored)
+                for name, image, boxes, following, kinds, labels, ignored in zip(
                     data["names"].tolist(), images, *columns, strict=True
                 )
             ]

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from tongguocr.errors import InputError
 from tongguocr.training.detector.model import DEEPEST, DetectorSize
+from tongguocr.training.detector.recipe import WindowRecipe
 from tongguocr.training.detector.targets import LossWeights
-from tongguocr.training.detector.windows import WindowRecipe
 from tongguocr.training.run import Run, read_run
 from tongguocr.training.settings import Tables, check_tables, fill
 

@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
-from tongguocr.layout.peaks import FIRST, HEAT, KIND, LAST, NEXT, SHIFT, SIZE, STRIDE, TYPICAL
+from tongguocr.layout.peaks import FIRST, HEAT, KIND, LAST, NEXT, SHIFT, SIZE, STRIDE, TURN, TYPICAL
 from tongguocr.training.detector.paint import DOUBTFUL, Labels
 
 SPREAD = 0.1
@@ -39,6 +39,7 @@ class LossWeights:
     last: float = 1.0
     first: float = 1.0
     kind: float = 0.5
+    turn: float = 0.3
 
 
 def heat_map(labels: Labels, blocks: int, rows: int, columns: int) -> tuple[Tensor, Tensor]:
@@ -93,22 +94,23 @@ def losses(maps: Tensor, labels: Labels, weights: LossWeights = LossWeights()) -
     centre, sides = (boxes[:, :2] + boxes[:, 2:]) / 2, boxes[:, 2:] - boxes[:, :2]
     shift = centre[:, None] - torch.stack([x, y], -1) - 0.5
     share = torch.exp(-(shift**2).sum(-1) / (2 * spread(boxes)[:, None] ** 2)) * inside
+    # A turned page has only to be noticed: its lines are found once it stands upright.
+    upright = share * (labels.turns[labels.wanted] == 0)[:, None]
     found["size"] = _mean(_apart(said[..., SIZE], (sides * (STRIDE / TYPICAL)).log()[:, None]), share)
     found["shift"] = _mean(_apart(said[..., SHIFT], shift), share)
     after = labels.following[labels.wanted]
     all_boxes = labels.boxes[after.clamp(min=0)] / STRIDE
     way = (all_boxes[:, :2] + all_boxes[:, 2:]) / 2 - centre
     way = way / sides.amax(1, keepdim=True)
-    going_on = share * (after >= 0)[:, None]
+    going_on = upright * (after >= 0)[:, None]
     found["following"] = _mean(_apart(said[..., NEXT], way[:, None]), going_on)
     led_to = torch.zeros_like(labels.wanted)
     led_to[labels.following[labels.following >= 0]] = True
-    found["last"] = _mean(_doubt(said[..., LAST], after < 0), share)
-    found["first"] = _mean(_doubt(said[..., FIRST], ~led_to[labels.wanted]), share)
-    kinds = labels.kinds[labels.wanted][:, None].expand(-1, said.shape[1])
+    found["last"] = _mean(_doubt(said[..., LAST], after < 0), upright)
+    found["first"] = _mean(_doubt(said[..., FIRST], ~led_to[labels.wanted]), upright)
     rare = torch.tensor(RARE, device=maps.device)
-    wrong = F.cross_entropy(said[..., KIND].reshape(-1, 4), kinds.reshape(-1), rare, reduction="none")
-    found["kind"] = _mean(wrong.view_as(share), share)
+    found["kind"] = _mean(_mistaken(said[..., KIND], labels.kinds[labels.wanted], rare), upright)
+    found["turn"] = _mean(_mistaken(said[..., TURN], labels.turns[labels.wanted]), share)
     total = sum((getattr(weights, name) * value for name, value in found.items()), maps.new_zeros(()))
     return {"loss": total, **found}
 
@@ -130,6 +132,12 @@ def _apart(said: Tensor, wanted: Tensor) -> Tensor:
 def _doubt(said: Tensor, wanted: Tensor) -> Tensor:
     """How wrong yes or no is, around each character."""
     return F.binary_cross_entropy_with_logits(said, wanted.float()[:, None].expand_as(said), reduction="none")
+
+
+def _mistaken(said: Tensor, wanted: Tensor, weights: Tensor | None = None) -> Tensor:
+    """How wrong a choice among classes is, around each character."""
+    classes = wanted[:, None].expand(-1, said.shape[1])
+    return F.cross_entropy(said.movedim(-1, 1), classes, weights, reduction="none")
 
 
 def _mean(values: Tensor, share: Tensor) -> Tensor:

@@ -15,8 +15,9 @@ from torch import Tensor
 
 from tongguocr.training.checkpoint import open_checkpoints
 from tongguocr.training.detector.feed import Source, WindowFeed
-from tongguocr.training.detector.model import FILE, Detector, load_detector, save_detector
-from tongguocr.training.detector.paint import Painter
+from tongguocr.training.detector.model import FILE, Detector, save_detector
+from tongguocr.training.detector.paint import Painter, to_device
+from tongguocr.training.detector.restore import load_start
 from tongguocr.training.detector.stage import DetectorStage
 from tongguocr.training.detector.targets import LossWeights, losses
 from tongguocr.training.detector.validation import Validator
@@ -59,13 +60,14 @@ def train_detector(
     try:
         group = join_group(device)
         torch.manual_seed(run.seed)
-        model = Detector(stage.size).to(group.device)
-        if start is not None:
-            model.load_state_dict(load_detector(start).state_dict())
-        model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        checkpoints = open_checkpoints(out, model, make_optimisers(model, run), group.is_main)
         data = source.data
         painter = Painter.load(data.atlas, data.lines, source.pages, source.recipe, group.device)
+        model = Detector(stage.size).to(group.device)
+        if start is not None:
+            images, _ = painter.paint(to_device(next(source.maker(run.seed).batches()), group.device))
+            model.load_state_dict(load_start(start, images).state_dict())
+        model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        checkpoints = open_checkpoints(out, model, make_optimisers(model, run), group.is_main)
         validator = Validator.prepare(source, painter, group.device) if group.is_main else None
         task = DetectorTask(model, group.wrap(model), stage.weights, validator)
         train(task, EndlessFeed(feed.batches(group.device, painter)), run, checkpoints, group)

@@ -1,7 +1,8 @@
 """Validation: windows of faces and texts that training never sees, and whole real pages held out.
 
 In: a network. Out: how many characters are found (F1, the centre inside the box), how many of those found are
-followed by the right one, and how many have the right kind. Peaks and links are read off the maps by the very
+followed by the right one, how many have the right kind, and of windows turned by quarters how many are
+noticed. Peaks and links are read off the maps by the very
 code that does so for users.
 """
 
@@ -28,6 +29,10 @@ PAGE_SIDE = 1024
 PAGE_SIZE = 28.0
 """Pixels of a typical character on a real page, as when the detector reads."""
 THRESHOLD = 0.3
+FEWEST = 12
+"""Characters that a window must have for its turn to count."""
+LINE_PAGES = 40
+"""So many held-out pages with lines are looked at, evenly out of all."""
 AT_ONCE = 8
 
 
@@ -67,6 +72,8 @@ class Validator:
 
     synthetic: tuple[ValidationSet, ...]
     real: tuple[ValidationSet, ...]
+    lines: tuple[ValidationSet, ...]
+    """Pages with labelled lines."""
 
     @staticmethod
     def prepare(source: Source, painter: Painter, device: torch.device) -> Validator:
@@ -75,37 +82,64 @@ class Validator:
         store = LineStore.load(held, device) if held is not None and len(held) else None
         other = replace(painter, lines=store, pages=None)
         maker = source.maker(77, held_out=True)
+        maker.recipe = replace(maker.recipe, turned=0.0)
         batches = maker.batches()
         drawn = [other.paint(to_device(next(batches), device)) for _ in range(BATCHES)]
         return Validator(
             tuple(ValidationSet((images * 255).byte(), labels) for images, labels in drawn),
-            (real_validation_set(source.held_out_pages, device),) if source.held_out_pages else (),
+            real_validation_sets(source.held_out_pages, device),
+            real_validation_sets(_some(source.held_out_line_pages), device),
         )
 
     def validate(self, model: Detector) -> dict[str, float]:
         """Figures of a model as it is now; `score` is what checkpoints are chosen by."""
         model.eval()
         figures: dict[str, float] = {}
-        for prefix, sets in (("", self.synthetic), ("real ", self.real)):
+        for prefix, sets in (("", self.synthetic), ("real ", self.real), ("lines ", self.lines)):
             tally = Tally()
             for one in sets:
                 count_found(model, one, tally)
             if sets:
                 figures |= tally.figures(prefix)
+        figures["turns"] = round(float(np.mean([count_turns(model, one) for one in self.synthetic])), 4)
         model.train()
         chosen = [value for name, value in figures.items() if name.endswith(("F1", "links"))]
         return {"score": round(float(np.mean(chosen)), 4), **figures}
 
 
 @torch.no_grad()
-def real_validation_set(pages: Sequence[RealPage], device: torch.device) -> ValidationSet:
+def real_validation_sets(pages: Sequence[RealPage], device: torch.device) -> tuple[ValidationSet, ...]:
+    """Whole pages on a light ground; none where there are no pages."""
+    if not pages:
+        return ()
     rows = [
-        (k, PAGE_SIZE / typical_size(page.boxes), 0.0, page.pixels.shape[1] / 2, page.pixels.shape[0] / 2)
+        (k, PAGE_SIZE / typical_size(page.boxes[~page.ignored]), 0.0, *_middle(page), 0.95)
         for k, page in enumerate(pages)
     ]
-    views = torch.tensor(rows, device=device)
-    images, labels = PageStore.load(pages, device).show(views, PAGE_SIDE)
-    return ValidationSet((images * 255).byte(), labels)
+    images, labels = PageStore.load(pages, device).show(torch.tensor(rows, device=device), PAGE_SIDE)
+    return (ValidationSet((images * 255).byte(), labels),)
+
+
+def _some(pages: Sequence[RealPage]) -> Sequence[RealPage]:
+    return pages[:: max(len(pages) // LINE_PAGES, 1)]
+
+
+def _middle(page: RealPage) -> tuple[float, float]:
+    return page.pixels.shape[1] / 2, page.pixels.shape[0] / 2
+
+
+@torch.no_grad()
+def count_turns(model: Detector, one: ValidationSet) -> float:
+    """The share of windows with text whose turn most characters tell, at all four turns."""
+    right, count = 0, 0
+    for quarters in range(4):
+        images = torch.rot90(one.images, -quarters, (2, 3))
+        for start in range(0, len(images), AT_ONCE):
+            maps = model(images[start : start + AT_ONCE].float() / 255).float().cpu().numpy()
+            found = [find_peaks(each, THRESHOLD) for each in maps]
+            told = [chars.turns.sum(0).argmax() for chars in found if len(chars) >= FEWEST]
+            right, count = right + sum(int(turn == quarters) for turn in told), count + len(told)
+    return right / max(count, 1)
 
 
 @torch.no_grad()

@@ -17,12 +17,15 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tongguocr.geometry import Box
-from tongguocr.training.detector.pictures import illustrate
+from tongguocr.training.detector.pictures import illustrate, stitch
 from tongguocr.training.detector.placing import keep_glyphs, label, merge, moved, typical_size
+from tongguocr.training.detector.recipe import WindowRecipe
 from tongguocr.training.recogniser.recipe import sample_block_degradation
 from tongguocr.training.synth.atlas import Atlas
-from tongguocr.training.synth.composition import Composition, scaled
+from tongguocr.training.synth.camera import held_straight
+from tongguocr.training.synth.composition import Composition, cut_edge, scaled
 from tongguocr.training.synth.degradation import Degradation
+from tongguocr.training.synth.gpu.bitonal import draw_bitonal, draw_show_through
 from tongguocr.training.synth.gpu.degradation import DegradationBatch, stack_degradations
 from tongguocr.training.synth.gpu.pack import Batch, line_group, pack
 from tongguocr.training.synth.gpu.seals import draw_places
@@ -33,52 +36,10 @@ from tongguocr.training.synth.text import TextSource
 
 PAGES = 9
 """Pages in one window at most."""
+CUT_LEAF = "cut-leaf"
+"""The kind of page whose side must be the window's side, or ink would show beyond it."""
 MARGIN = 96.0
 """Pixels beyond the window in which glyphs are kept: the next of a character at the edge is known."""
-
-
-@dataclass(frozen=True, slots=True)
-class WindowRecipe:
-    """What the windows of a run are like; shares are of windows unless they say otherwise."""
-
-    side: int = 768
-    """A multiple of 32."""
-    windows: int = 28
-    """Painted windows of a batch."""
-    real_pages: int = 4
-    """Windows of a batch that are cut from real pages, where there are any."""
-    size: tuple[float, float] = (14.0, 48.0)
-    """Height of a typical character, in pixels."""
-    real_lines: float = 0.15
-    pictures: float = 0.1
-    photographed: float = 0.4
-    """Pages on a table; the others fill the image."""
-    bare: float = 0.04
-    """A table without any page."""
-    covered: float = 0.06
-    """A slip lies on the page."""
-    slanting: float = 0.35
-    """Windows that slant by up to `slant`; the others slant by less than 2.5 degrees."""
-    slant: float = 4.5
-    """Degrees either way."""
-    inverted: float = 0.04
-    """White on black, like rubbings and negatives."""
-    apart: float = 0.2
-    """Share of pages that are sure to have head notes or a fold, besides the usual share."""
-    drawn_text: float = 0.15
-    """Share of pages of characters drawn at random."""
-    fresh: float = 0.3
-    """Share of pages that are composed anew; the others have been in another window before."""
-    sealed: float = 0.4
-    """Windows that get one to three seals, besides those that degradation brings."""
-    seals: int = 512
-    """How many different seals there are."""
-    scenes: int = 96
-    """How many different tables there are, on which pages lie."""
-    coarse: float = 0.2
-    """Cut coarsely and scanned small (recogniser/recipe.py)."""
-    severity: float = 1.0
-    """How badly windows are degraded: 1 is as in the benchmark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +59,18 @@ class Windows:
     covers: Tensor
     """windows x 4: where a slip lies on the page; an empty box for none."""
     seals: Tensor
-    """n x 7 (gpu/seals.py)."""
+    """n x COLUMNS (gpu/seals.py)."""
+    behind: Tensor
+    """n x 6: which windows show their other side (gpu/bitonal.py)."""
+    bitonal: Tensor
+    """n x 9: which are scanned in black and white (gpu/bitonal.py)."""
+    turns: Tensor
+    """all windows: quarter turns clockwise."""
     tones: Tensor
     """all windows x 4: exponent, contrast, brightness, 1 if inverted."""
     views: Tensor
-    """real pages x 5: number of the page, scale, angle in radians, x and y of the middle."""
+    """real pages x 6: number of the page, scale, angle in radians, x and y of the middle, and the grey beyond
+    the page's edge (0 to 1)."""
     seed: int
 
 
@@ -113,11 +81,13 @@ class WindowMaker:
     text: TextSource
     atlas: Atlas
     seed: int
-    recipe: WindowRecipe = WindowRecipe()
+    recipe: WindowRecipe
     held_out: bool = False
     lines: Lines | None = None
     page_sizes: Sequence[tuple[int, int, float]] = ()
     """Width, height and typical character of each real page."""
+    page_shares: Sequence[float] = ()
+    """How often each of them is taken; all equally where nothing is said."""
 
     def __post_init__(self) -> None:
         self.rng = np.random.default_rng(self.seed)
@@ -143,10 +113,11 @@ class WindowMaker:
         values = np.concatenate([p for p in placed if p is not None] or [np.zeros((0, 5), np.float32)])
         block = np.repeat(np.arange(len(drawn)), [0 if p is None else len(p) for p in placed])
         batch = replace(batch, lines=line_group(values, block))
-        degradations = [self._degradation(window.lines is not None) for window in drawn]
+        degradations = [self._degradation(window) for window in drawn]
         seed, side = int(self.rng.integers(1 << 31)), self.recipe.side
         following, kinds = label(compositions)
         views = self._views()
+        every = len(drawn) + len(views)
         return Windows(
             batch=batch,
             degradation=stack_degradations(degradations, batch.em, side, side, seed),
@@ -155,8 +126,11 @@ class WindowMaker:
             pages=torch.from_numpy(np.stack([window.pages for window in drawn])),
             scenes=torch.from_numpy(np.array([window.scene for window in drawn], np.int64)),
             covers=torch.from_numpy(np.array([self._cover() for _ in drawn], np.float32)),
-            seals=draw_places(len(drawn) + len(views), self.recipe.sealed, self.recipe.seals, side, self.rng),
-            tones=torch.from_numpy(self._tones(len(drawn) + len(views))),
+            seals=draw_places(every, self.recipe.sealed, self.recipe.seals, side, self.rng),
+            behind=draw_show_through(every, self.recipe.behind, self.rng),
+            bitonal=draw_bitonal(every, self.recipe.bitonal, self.rng),
+            turns=torch.from_numpy(self._turns(every)),
+            tones=torch.from_numpy(self._tones(every)),
             views=torch.from_numpy(views),
             seed=seed,
         )
@@ -174,7 +148,24 @@ class WindowMaker:
             empty = keep_glyphs(page, np.zeros(len(page), np.bool_))
             empty = replace(empty, strokes=(), patches=(), marks=())
             return _Window(empty, np.zeros((PAGES, 4), np.float32), self._scene(1.0), None)
+        if self.rng.random() < self.recipe.cut:
+            return self._cut_leaf()
         return self._pages_on_a_table()
+
+    def _cut_leaf(self) -> _Window:
+        """A leaf whose cut side is the window's own; whatever lies on its other side."""
+        rng, side = self.rng, self.recipe.side
+        page = compose_page(
+            CUT_LEAF, self._source(), self.fonts, int(rng.integers(1 << 31)), held_out=self.held_out
+        )
+        factor = float(np.exp(rng.uniform(*np.log(self.recipe.size)))) / typical_size(page.boxes)
+        wide, high = page.width * factor, page.height * factor
+        x = side - wide if cut_edge(page) == "right" else 0.0
+        y = float(rng.uniform(min(0.4 * side - high, 0.0), 0.15 * side))
+        outlines = np.zeros((PAGES, 4), np.float32)
+        outlines[0] = (x, y, x + wide, y + high)
+        placed = self._placed(page, factor, x, y)
+        return _Window(placed, outlines, self._scene(0.5 * self.recipe.photographed), None, straight=True)
 
     def _pages_on_a_table(self) -> _Window:
         """Pages beside and below each other, as many as it takes to fill most of the window."""
@@ -211,16 +202,23 @@ class WindowMaker:
     def _page(self) -> Composition:
         """A page out of the pool, which is renewed all the time."""
         if len(self.pool) < 12 or self.rng.random() < self.recipe.fresh:
-            seed, kind = int(self.rng.integers(1 << 31)), pick_kind(self.rng)
-            if self.rng.random() < self.recipe.apart:
-                kind = str(self.rng.choice(["head-notes", "spread"]))
-            page = compose_page(kind, self._source(), self.fonts, seed, self.held_out)
-            if self.rng.random() < self.recipe.pictures:
-                page = illustrate(page, self.rng)
+            page = self._new_page()
             self.pool.append(page)
             self.pool = self.pool[-12:]
             return page
         return self.pool[int(self.rng.integers(len(self.pool)))]
+
+    def _new_page(self) -> Composition:
+        rng, recipe = self.rng, self.recipe
+        seed, kind = int(rng.integers(1 << 31)), pick_kind(rng)
+        if rng.random() < recipe.apart or kind == CUT_LEAF:
+            kind = str(rng.choice(["head-notes", "spread"]))
+        page = compose_page(kind, self._source(), self.fonts, seed, self.held_out)
+        if rng.random() < recipe.pictures:
+            page = illustrate(page, rng)
+        if rng.random() < recipe.sewn:
+            page = stitch(page, typical_size(page.boxes), rng)
+        return keep_glyphs(page, np.zeros(len(page), np.bool_)) if rng.random() < recipe.empty else page
 
     def _source(self) -> TextSource:
         if self.rng.random() >= self.recipe.drawn_text:
@@ -228,13 +226,20 @@ class WindowMaker:
         picked = self.rng.integers(len(self.drawable), size=400)
         return TextSource((), "".join(self.drawable[k] for k in picked))
 
-    def _degradation(self, real: bool) -> Degradation:
+    def _degradation(self, window: _Window) -> Degradation:
+        real = window.lines is not None
         degradation = sample_block_degradation(
             self.rng, self.recipe.severity, coarse=0.0 if real else self.recipe.coarse
         )
         if self.rng.random() < self.recipe.slanting:
             degradation = replace(degradation, skew=float(self.rng.uniform(-1, 1)) * self.recipe.slant)
+        if window.straight:
+            degradation = held_straight(degradation)
         return for_real_ink(degradation) if real else degradation
+
+    def _turns(self, count: int) -> NDArray[np.int64]:
+        turned = self.rng.random(count) < self.recipe.turned
+        return np.where(turned, self.rng.integers(1, 4, count), 0).astype(np.int64)
 
     def _scene(self, share: float) -> tuple[int, int, int]:
         number, x, y = (int(self.rng.integers(n)) for n in (self.recipe.scenes, *(self.recipe.side,) * 2))
@@ -255,10 +260,14 @@ class WindowMaker:
         return np.stack([exponent, contrast, brightness, inverted], 1).astype(np.float32)
 
     def _views(self) -> NDArray[np.float32]:
-        """How windows are cut out of real pages: any page, any place, any scale that is wanted."""
+        """How windows are cut out of real pages: any page, any place, any scale that is wanted.
+
+        The side of some is the page's own, as in a picture that shows nothing beyond it.
+        """
         rng, count = self.rng, self.recipe.real_pages if self.page_sizes else 0
+        shares = np.array(self.page_shares or [1.0] * len(self.page_sizes))
         rows = []
-        for number in rng.integers(max(len(self.page_sizes), 1), size=count).tolist():
+        for number in rng.choice(len(shares), count, p=shares / shares.sum()).tolist() if count else []:
             width, height, typical = self.page_sizes[number]
             scale = float(np.exp(rng.uniform(*np.log(self.recipe.size)))) / typical
             reach = 0.5 * self.recipe.side / scale
@@ -266,8 +275,11 @@ class WindowMaker:
                 float(rng.uniform(min(0.6 * reach, s / 2), max(s - 0.6 * reach, s / 2)))
                 for s in (width, height)
             )
-            rows.append((number, scale, np.deg2rad(rng.normal(0, 1.5)), x, y))
-        return np.array(rows, np.float32).reshape(-1, 5)
+            angle = np.deg2rad(rng.normal(0, 1.5))
+            if rng.random() < 0.4:
+                x, angle = (reach if rng.random() < 0.5 else width - reach), 0.0
+            rows.append((number, scale, angle, x, y, rng.choice([0.95, rng.random(), 0.05])))
+        return np.array(rows, np.float32).reshape(-1, 6)
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,6 +289,8 @@ class _Window:
     scene: tuple[int, int, int]
     lines: NDArray[np.float32] | None
     """Where line images go."""
+    straight: bool = False
+    """Nothing bends it, since its side is where its page is cut."""
 
 
 def _whole(side: int) -> NDArray[np.float32]:

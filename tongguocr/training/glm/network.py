@@ -150,6 +150,6 @@ def first_head_scores(layer: Any, hidden: Tensor, rotation: Rotation, asking: sl
     query, key = (
         F.linear(normed, part.weight[:one])[:, None] for part in (attention.q_proj, attention.k_proj)
     )
-    query, key = apply_rotary_pos_emb(query, key, *rotation)  # type: ignore[no-untyped-call]
+    query, key = apply_rotary_pos_emb(query, key, *rotation)
     scores: Tensor = query[:, 0, asking] @ key[:, 0, asked].transpose(1, 2)
     return scores.float() * attention.scaling

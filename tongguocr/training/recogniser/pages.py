@@ -24,7 +24,7 @@ from tongguocr.engines.base import BlockInput, make_inputs
 from tongguocr.engines.prepare import STEP, Prepared, Scaling, prepare, to_grey
 from tongguocr.errors import InputError
 from tongguocr.geometry import Point, centre, clip, cross_section
-from tongguocr.page import Block, Line, Page, Pixels
+from tongguocr.page import Block, Line, Page, Pixels, turn_pixels
 from tongguocr.sources import load_pixels
 from tongguocr.tokens.codec import Codec
 from tongguocr.training.recogniser.blocks import IGNORED
@@ -121,7 +121,7 @@ def with_pixels(labelled: LabelledPage) -> Page | str:
     if not labelled.page.lines:
         return "pages without lines"
     try:
-        pixels = load_pixels(labelled.image)
+        pixels = turn_pixels(load_pixels(labelled.image), labelled.page.angle)
     except InputError:
         return "pages without a readable image"
     high, wide = pixels.shape[:2]

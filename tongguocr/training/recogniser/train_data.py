@@ -2,8 +2,9 @@
 
 The folder holds atlas.npz (with its parts), codec.json, counts.tsv, text.txt or text.txt.xz, and, where line
 images are given, lines.npz and held_out.npz, the pages that training must not see; and char_pages.npz, real
-pages with character boxes, for the detector; runs of their labelled characters join the lines to train on. It
-can be carried to a machine without fonts. The codec's characters are mined as `tongguocr vocab` mines them.
+pages with character boxes, for the detector; runs of their labelled characters join the lines to train on;
+and line_pages.npz, real pages with labelled lines, for the detector. It can be carried to a machine without
+fonts. The codec's characters are mined as `tongguocr vocab` mines them.
 """
 
 from __future__ import annotations
@@ -19,9 +20,12 @@ import numpy as np
 from tongguocr.characters import is_ideograph
 from tongguocr.errors import InputError
 from tongguocr.files import make_folder, write_bytes
+from tongguocr.layout.detect import SHIPPED_DETECTOR, CharacterDetector, load_network
 from tongguocr.layout.link import chains_of
 from tongguocr.tokens.codec import make_codec
 from tongguocr.tokens.vocabulary import mine
+from tongguocr.training.detector.line_pages import FILE as LINE_PAGES
+from tongguocr.training.detector.line_pages import read_line_pages
 from tongguocr.training.detector.real_pages import FILE, RealPage, is_held_out, read_char_pages, save_pages
 from tongguocr.training.synth.atlas import build_atlas, save_atlas
 from tongguocr.training.synth.fonts import load_fonts
@@ -47,6 +51,7 @@ def gather_data(
     lines: Path | None = None,
     min_count: int = 20,
     char_pages: Path | None = None,
+    line_pages: Path | None = None,
 ) -> list[str]:
     """Fill the folder; returns what to tell the user, one sentence each."""
     load_text(text)
@@ -67,6 +72,8 @@ def gather_data(
     pages = read_char_pages(char_pages) if char_pages is not None else []
     if char_pages is not None:
         said.append(_keep_char_pages(pages, out))
+    if line_pages is not None:
+        said.append(_keep_line_pages(line_pages, out))
     if lines is not None or pages:
         said.append(_gather_lines(lines, pages, out, frozenset(chars)))
     return said
@@ -98,6 +105,16 @@ def _keep_char_pages(pages: list[RealPage], out: Path) -> str:
     save_pages(pages, out / FILE)
     held_out = sum(is_held_out(page.name) for page in pages)
     return f"{len(pages) - held_out} real pages to train the detector on, {held_out} held out."
+
+
+def _keep_line_pages(folder: Path, out: Path) -> str:
+    """Real pages with labelled lines, whose characters the shipped detector tells apart."""
+    detector = CharacterDetector(load_network(SHIPPED_DETECTOR))
+    pages = list(read_line_pages(folder, detector.find_characters))
+    # Small pictures of noisy paper: finer, they would be larger than all else together.
+    save_pages(pages, out / LINE_PAGES, quality=55)
+    held_out = sum(is_held_out(page.name) for page in pages)
+    return f"{len(pages) - held_out} real pages with lines to train the detector on, {held_out} held out."
 
 
 def _coarse(lines: Lines) -> Lines:
