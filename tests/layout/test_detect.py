@@ -23,6 +23,7 @@ from tongguocr.geometry import centre
 from tongguocr.layout.detect import (
     CharacterDetector,
     DetectorSettings,
+    angle_of,
     find_lines,
     load_network,
     open_detector,
@@ -322,3 +323,30 @@ def test_lines_survive_their_file(tmp_path: Path) -> None:
         assert [(x.id, x.kind, x.direction, len(x.chars)) for x in again.lines] == [
             (x.id, x.kind, x.direction, len(x.chars)) for x in page.lines
         ]
+
+
+@pytest.mark.parametrize("quarters", range(4))
+def test_most_characters_say_how_a_page_lies(quarters: int) -> None:
+    chars = characters([column(100, 40, 12)])
+    turns = np.eye(4, dtype=np.float32)[[quarters] * 9 + [0, 1, 2]]
+    angle = angle_of(replace(chars, turns=turns))
+    assert (90 * quarters + angle) % 360 == 0
+
+
+def test_few_or_divided_characters_turn_nothing() -> None:
+    upside_down = np.eye(4, dtype=np.float32)[[2] * 12]
+    chars = replace(characters([column(100, 40, 12)]), turns=upside_down)
+    assert angle_of(chars) == 180
+    assert angle_of(chars[np.arange(7)]) == 0, "seven characters"
+    assert angle_of(replace(chars, scores=np.full(12, 0.4, np.float32))) == 0, "none of them sure"
+    divided = np.eye(4, dtype=np.float32)[[2] * 6 + [0] * 6]
+    assert angle_of(replace(chars, turns=divided)) == 0
+    assert angle_of(nothing()) == 0
+
+
+def test_maps_of_earlier_networks_tell_no_turn() -> None:
+    maps = np.zeros((CHANNELS, 8, 8), np.float32)
+    maps[HEAT] = -9.0
+    maps[HEAT, 3, 3], maps[15, 3, 3] = 3.0, 5.0
+    assert find_peaks(maps, 0.3).turns.argmax(1).tolist() == [2]
+    assert find_peaks(maps[:13], 0.3).turns.argmax(1).tolist() == [0]

@@ -28,7 +28,7 @@ def test_a_slanting_page_is_set_straight(degrees: float, polygons: bool) -> None
     page = shaken(truth, np.random.default_rng(0), 0.0, degrees, polygons)
     place = {line.id: line.box for line in truth.lines}
     expected = np.array([place[line.id] for line in page.lines])
-    found = upright(page.lines, "vertical-rl")
+    found = upright(page.lines, "vertical-rl").boxes
     size = typical(expected)
     assert np.abs(np.diff(found - expected, axis=0)).max() < 0.5 * size
     tops = found[:, 1] - expected[:, 1]
@@ -43,5 +43,5 @@ def test_the_box_of_a_slanting_line_gives_its_true_size() -> None:
 
 
 def test_boxes_without_area_get_some() -> None:
-    boxes = upright(lines_of((5, 5, 5, 5), (0, 0, 40, 500)), "vertical-rl")
+    boxes = upright(lines_of((5, 5, 5, 5), (0, 0, 40, 500)), "vertical-rl").boxes
     assert (boxes[:, 2] > boxes[:, 0]).all() and (boxes[:, 3] > boxes[:, 1]).all()

@@ -133,7 +133,7 @@ def test_kinds_are_those_of_most_characters() -> None:
 
 def test_strays_are_dropped() -> None:
     text = characters([column(x, 100, 12) for x in (700, 640, 580)])
-    speck = characters([column(200, 1200, 1)], score=0.6)
+    speck = characters([column(200, 1200, 1)], score=0.55)
     faint = characters([column(520, 100, 4)], score=0.35)
     beside = characters([column(520, 100, 1)], score=0.6)
     huge = characters([column(520, 600, 1, size=300)], score=0.7)
@@ -148,6 +148,9 @@ def test_strays_are_dropped() -> None:
     for part in (speck, faint, huge, cut):
         assert kept(part) == 3
     assert kept(characters([column(200, 1200, 1)], score=0.9)) == 4, "unless it is sure"
+    fold = characters([column(991, 100, 12)], kinds=["fold"])
+    assert kept(fold) == 4, "the fold is cut through by pictures of half-leaves"
+    assert kept(characters([column(991, 100, 12)])) == 3, "a column of text is not"
 
 
 @pytest.mark.parametrize("count", [1, 3, 5])
@@ -173,6 +176,7 @@ def test_every_character_is_in_one_line(count: int, seed: int, size: float) -> N
         rng.random(count).astype(np.float32),
         rng.random((count, 4)).astype(np.float32),
         rng.random(count).astype(np.float32),
+        rng.random((count, 4)).astype(np.float32),
     )
     chains = link_characters(chars, Linking(reach=5.0, uneven=99.0, aside=99.0, steep=99.0))
     assert sorted(k for chain in chains for k in chain.tolist()) == list(range(count))

@@ -13,8 +13,9 @@ from PIL import Image, ImageDraw
 from bench.layout import score_chars, score_page
 from tongguocr.formats import read_page
 from tongguocr.geometry import make_box
-from tongguocr.layout.detect import FILE, SHIPPED_DETECTOR, LineDetector, find_lines, open_detector
-from tongguocr.page import Page, Pixels, bare_page
+from tongguocr.layout.detect import FILE, SHIPPED_DETECTOR, find_lines, open_detector
+from tongguocr.layout.detection import LineDetector
+from tongguocr.page import Page, Pixels, bare_page, turn_pixels
 from tongguocr.sources import load_pixels
 
 
@@ -115,3 +116,12 @@ def _scaled(page: Page, factor: float) -> Page:
         replace(line, box=make_box(*(v * factor for v in line.box)), polygon=None) for line in page.lines
     )
     return replace(page, lines=tuple(lines))
+
+
+@pytest.mark.parametrize("degrees", [90, 180, 270])
+def test_a_page_that_lies_is_turned(example: Pixels, detector: LineDetector, degrees: int) -> None:
+    upright, lying = found_on(example, detector), turn_pixels(example, degrees)
+    found = found_on(lying, detector)
+    assert upright.angle == 0 and found.angle == 360 - degrees
+    assert [line.box for line in found.lines] == [line.box for line in upright.lines]
+    assert find_lines(bare_page("a.png", lying), detector, turn=False).angle == 0

@@ -1,14 +1,16 @@
 """A page's pixels to its lines, in reading order and with kinds.
 
-detect    pixels -> lines, by our detector or another behind one interface
-tiling    what the network is shown: grey pictures at any scale, in tiles
-peaks     the network's maps -> characters
-link      characters -> lines
-rapidocr  RapidOCR's detector behind the same interface
-frame     the page's writing mode, and its lines in one upright frame, whatever its slant and direction
-notes     lines of one region in any order -> its columns and the double-row notes in them
-order     lines in any order -> reading order and kinds
-columns   lines in reading order -> the column and row of each, which blocks and formats use
+detect     pixels -> lines, by our detector or another behind one interface
+detection  that interface
+tiling     what the network is shown: grey pictures at any scale, in tiles
+peaks      the network's maps -> characters
+link       characters -> lines
+faint      lines that show through from the other side are dropped
+rapidocr   RapidOCR's detector behind the same interface
+frame      the page's writing mode, and its lines in one upright frame, whatever its slant and direction
+notes      lines of one region in any order -> its columns and the double-row notes in them
+order      lines in any order -> reading order and kinds
+columns    lines in reading order -> the column and row of each, which blocks and formats use
 """
 
 from tongguocr.layout.frame import WritingMode

@@ -11,20 +11,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from tongguocr.errors import InputError
 from tongguocr.geometry import clip
 from tongguocr.layout.columns import number_columns
+from tongguocr.layout.detection import Detection, LineDetector
+from tongguocr.layout.faint import drop_faint
 from tongguocr.layout.frame import WritingMode
 from tongguocr.layout.link import drop_strays, link_characters, make_lines
 from tongguocr.layout.notes import mend_kinds
 from tongguocr.layout.order import order_lines
 from tongguocr.layout.peaks import Characters, Floats, concatenate, find_peaks, without_echoes
+from tongguocr.layout.rules import find_rules
 from tongguocr.layout.tiling import cut_tiles, is_blank, padded, to_grey
-from tongguocr.page import Line, Page, Pixels
+from tongguocr.page import Line, Page, Pixels, turn_page
 from tongguocr.weights import MANIFEST, SHIPPED, open_session, read_checked, read_manifest
 
 DETECTORS = ("tongguocr", "rapidocr")
@@ -41,6 +44,8 @@ FIRST_SIDE = 1024
 """The longer side at first."""
 WANTED_SIZE = 28.0
 """The middle character when looked at again."""
+ENLARGED_SIZE = 19.0
+"""The same where the page has to be enlarged beyond its own pixels for it."""
 GOOD_CHANGE = (0.7, 1.45)
 """No second look if it would be enlarged by no less and no more than this."""
 LEAST_SIZE = 11.0
@@ -62,18 +67,11 @@ TILE_OVERLAP = 192
 THRESHOLD = 0.3
 """Characters with a lower score are not looked at."""
 SURE = 0.5
-"""Characters with a score below this have no say in the scale."""
-
-
-class LineDetector(Protocol):
-    """Anything that finds lines."""
-
-    tells_kinds: bool
-    """Whether its lines have kinds; otherwise they follow from where the lines stand."""
-
-    def detect(self, pixels: Pixels) -> tuple[Line, ...]:
-        """The lines of a page, in any order."""
-        ...
+"""Characters with a score below this have no say in the scale, nor in the page's turn."""
+FEWEST_TURNED = 8
+"""Fewer characters than this do not turn a page."""
+TURNED_SHARE = 0.6
+"""So many of the characters must say the same of a page's turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +92,13 @@ class CharacterDetector:
     def __init__(self, network: Network, settings: DetectorSettings = DetectorSettings()) -> None:
         self.network, self.settings = network, settings
 
-    def detect(self, pixels: Pixels) -> tuple[Line, ...]:
+    def detect(self, pixels: Pixels) -> Detection:
         chars = self.find_characters(pixels)
         chains = link_characters(chars)
         height, width = pixels.shape[:2]
         lines = make_lines(chars, drop_strays(chars, chains, width, height))
-        return tuple(_on_page(line, width, height) for line in lines)
+        lines = tuple(_on_page(line, width, height) for line in lines)
+        return Detection(drop_faint(lines, pixels), angle_of(chars))
 
     def find_characters(self, pixels: Pixels) -> Characters:
         """All characters, in page pixels, from the look that sees them best."""
@@ -115,7 +114,10 @@ class CharacterDetector:
                 factor, chars = finer, more
         change = self._change(chars, factor)
         if change != 1.0:
-            better = self._bounded(pixels, change * factor, MOST_ENLARGED)
+            # Enlarged pixels tell nothing new: then characters need not be larger than can be told surely.
+            wanted = change * factor
+            wanted = max(wanted * ENLARGED_SIZE / WANTED_SIZE, 1.0) if wanted > 1 else wanted
+            better = self._bounded(pixels, wanted, MOST_ENLARGED)
             if abs(np.log(better / factor)) > 0.1:
                 chars = self._looks(pixels, better)
         return chars
@@ -180,6 +182,19 @@ class CharacterDetector:
         return concatenate(found).moved(pixels.shape[1] / grey.shape[1])
 
 
+def angle_of(chars: Characters) -> int:
+    """How far the picture must be turned clockwise for its characters to stand upright: as most of them say.
+
+    Where few characters are seen or they do not agree, the picture stays as it is.
+    """
+    sure = chars[chars.scores >= SURE]
+    if len(sure) < FEWEST_TURNED:
+        return 0
+    shares = np.bincount(sure.turns.argmax(1), minlength=4) / len(sure)
+    quarters = int(shares.argmax())
+    return (360 - 90 * quarters) % 360 if shares[quarters] >= TURNED_SHARE else 0
+
+
 def _covered(chars: Characters, pixels: Pixels) -> float:
     """The share of the page that lies under characters, each by its score."""
     return float((chars.sides.prod(1) * chars.scores).sum()) / float(pixels.shape[0] * pixels.shape[1])
@@ -192,18 +207,35 @@ def _on_page(line: Line, width: int, height: int) -> Line:
     return replace(line, box=clip(line.box, width, height), polygon=polygon, chars=chars)
 
 
-def find_lines(page: Page, detector: LineDetector, direction: WritingMode | None = None) -> Page:
+def find_lines(
+    page: Page, detector: LineDetector, direction: WritingMode | None = None, turn: bool = True
+) -> Page:
     """The page with the lines that the detector finds, in reading order, numbered in it.
 
-    Lines that the page had before are not looked at and not kept.
+    Lines that the page had before are not looked at and not kept. With `turn`, a page that lies on its side
+    or upside down is turned first, and the result's `angle` says so.
     """
-    if page.pixels is None:
-        raise ValueError("lines are found in a page's pixels, and this page has none")
-    lines = detector.detect(page.pixels)
+    page, lines = _detect_upright(page, detector) if turn else (page, _detect(page, detector).lines)
     found = replace(page, lines=mend_kinds(lines) if detector.tells_kinds else lines)
-    ordered = order_lines(found, direction, keep_kinds=detector.tells_kinds)
+    rules = find_rules(page.pixels) if lines and page.pixels is not None else None
+    ordered = order_lines(found, direction, keep_kinds=detector.tells_kinds, rules=rules)
     numbered = tuple(replace(line, id=f"l{k}") for k, line in enumerate(ordered.lines, start=1))
     return number_columns(replace(ordered, lines=numbered), direction)
+
+
+def _detect_upright(page: Page, detector: LineDetector) -> tuple[Page, tuple[Line, ...]]:
+    """The page as it is to be read, and its lines there; the turned page is not asked again how it lies."""
+    seen = _detect(page, detector)
+    if not seen.angle:
+        return page, seen.lines
+    upright = turn_page(replace(page, lines=()), seen.angle)
+    return upright, _detect(upright, detector).lines
+
+
+def _detect(page: Page, detector: LineDetector) -> Detection:
+    if page.pixels is None:
+        raise ValueError("lines are found in a page's pixels, and this page has none")
+    return detector.detect(page.pixels)
 
 
 def open_detector(name: str = "tongguocr", weights: Path | None = None, threads: int = 0) -> LineDetector:

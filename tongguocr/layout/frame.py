@@ -1,4 +1,4 @@
-"""Lines -> upright boxes in one frame: columns stand, and are read from right to left.
+"""Lines and rules -> one upright frame, a `View`: columns stand, and are read from right to left.
 
 The steps of reading order see this frame only. Columns read from left to right are mirrored into it, rows
 are turned into it, and a page photographed at a slant of up to three degrees is set straight: by the lines'
@@ -8,12 +8,14 @@ Nothing depends on the page's size or on where its corner lies.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tongguocr.geometry import height, width
+from tongguocr.geometry import Point, height, width
 from tongguocr.page import Line
 
 WritingMode: TypeAlias = Literal["vertical-rl", "vertical-lr", "horizontal"]
@@ -21,17 +23,51 @@ WritingMode: TypeAlias = Literal["vertical-rl", "vertical-lr", "horizontal"]
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 Flags: TypeAlias = NDArray[np.bool_]
+Rule: TypeAlias = tuple[Point, Point]
+"""Where a drawn rule begins and ends, in page pixels."""
 
 LONG = 1.5
 """A box is long one way if it is this many times as long as wide."""
+LYING = 1.8
+"""A line in a page of columns lies if it is this many times as wide as high."""
 STEEPEST = 3.4
 """Degrees: the search for the slant goes a little beyond the three that we promise."""
 BETTER = 1.15
 """A slant is believed only if it lines the page up this much better than none."""
 FEWEST = 5
 """Fewer lines than this say nothing about a slant."""
+IN_TEXT = 0.5
+"""A rule of which so much lies inside of lines is none."""
+SOME = 3
+"""Characters from which on a line says how far they are apart."""
+AS_THICK = 0.8
+"""Lines thinner than this part of the typical one say nothing about it."""
+NOTES = 0.92
+"""No more of the text than this, by length, is notes, which are thinner than the main text."""
 SHARP = 0.09
 """Of a thin line's thickness: how close edges must come to count as even."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """The rules of a page in the common frame. None at all is an answer, too: somebody looked."""
+
+    across: Floats
+    """n x 4: rules that run across the columns, x and y of the left end, x and y of the right end."""
+    down: Floats
+    """n x 4: rules that run along the columns, x and y of the upper end, x and y of the lower end."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A page in the common frame."""
+
+    boxes: Floats
+    """n x 4: one a line, none without area."""
+    cell: float
+    """From one character of the main text to the next; a line's thickness where characters are not known."""
+    drawn: Drawn | None = None
+    """None where nobody looked for rules."""
 
 
 def guess_writing_mode(lines: tuple[Line, ...]) -> WritingMode:
@@ -41,8 +77,8 @@ def guess_writing_mode(lines: tuple[Line, ...]) -> WritingMode:
     return "horizontal" if len(lying) > 1 and sum(lying) > sum(standing) else "vertical-rl"
 
 
-def upright(lines: tuple[Line, ...], writing: WritingMode) -> Floats:
-    """n x 4: the lines' boxes in the common frame, set straight, none without area."""
+def upright(lines: tuple[Line, ...], writing: WritingMode, rules: Sequence[Rule] | None = None) -> View:
+    """The lines' boxes and the rules in the common frame, set straight."""
     boxes = turn_upright(np.array([line.box for line in lines], np.float64), writing)
     size = typical(boxes)
     angle = _polygon_angle(lines, writing)
@@ -51,17 +87,81 @@ def upright(lines: tuple[Line, ...], writing: WritingMode) -> Floats:
         boxes = straightened(boxes, angle)
     else:
         boxes = np.array([_straight_polygon(line, writing, angle) for line in lines])
-    return _solid(boxes, size)
+    boxes = _solid(boxes, size)
+    drawn = None if rules is None else _straight_rules(rules, writing, angle, boxes)
+    return View(boxes, _cell(lines, boxes), drawn)
 
 
-def typical(boxes: Floats) -> float:
-    """The thickness of the typical line, by length; 1 where no box has any."""
+def _cell(lines: tuple[Line, ...], boxes: Floats) -> float:
+    """The usual distance of characters in the thicker lines, by length; else the typical thickness."""
+    size = typical(boxes)
+    count = np.array([len(line.chars) for line in lines])
+    w, h = boxes[:, 2] - boxes[:, 0], boxes[:, 3] - boxes[:, 1]
+    telling = (count >= SOME) & (w >= AS_THICK * size) & (h > w)
+    if not telling.any():
+        return size
+    pitch, weight = h[telling] / count[telling], count[telling]
+    order = np.argsort(pitch, kind="stable")
+    total = np.cumsum(weight[order])
+    return float(pitch[order][np.searchsorted(total, total[-1] / 2)])
+
+
+def _straight_rules(rules: Sequence[Rule], writing: WritingMode, angle: float, boxes: Floats) -> Drawn:
+    """The rules turned and set straight as the lines are, each from left to right or from top to bottom.
+
+    What lies inside of lines is strokes of their characters, and is left out.
+    """
+    x, y = turn_points(np.array(rules, np.float64).reshape(-1, 2), writing).T
+    c, s = np.cos(angle), np.sin(angle)
+    ends = np.stack([c * x + s * y, c * y - s * x], axis=1).reshape(-1, 4)
+    lies = np.abs(ends[:, 2] - ends[:, 0]) >= np.abs(ends[:, 3] - ends[:, 1])
+    along = np.where(lies, ends[:, 2] - ends[:, 0], ends[:, 3] - ends[:, 1])
+    ends[along < 0] = ends[along < 0][:, [2, 3, 0, 1]]
+    outside = _share_inside(ends, boxes) < IN_TEXT
+    return Drawn(ends[lies & outside], ends[~lies & outside])
+
+
+def _share_inside(ends: Floats, boxes: Floats) -> Floats:
+    """The part of each rule that lies well inside of a line's box."""
+    along = (np.arange(8) + 0.5) / 8
+    points = ends[:, None, :2] + along[None, :, None] * (ends[:, None, 2:] - ends[:, None, :2])
+    margin = 0.1 * typical(boxes)
+    x, y = points[..., 0, None], points[..., 1, None]
+    inside = (x > boxes[:, 0] + margin) & (x < boxes[:, 2] - margin)
+    inside &= (y > boxes[:, 1] + margin) & (y < boxes[:, 3] - margin)
+    return np.asarray(inside.any(2).mean(1))
+
+
+def typical(boxes: Floats, share: float = 0.5) -> float:
+    """The thickness of the typical line: half of all text, or another share of it, by length, is no thicker.
+
+    1 where no box has any.
+    """
     w, h = boxes[:, 2] - boxes[:, 0], boxes[:, 3] - boxes[:, 1]
     order = np.argsort(w, kind="stable")
     total = np.cumsum(h[order])
     if not len(w) or total[-1] <= 0:
         return 1.0
-    return float(w[order][np.searchsorted(total, total[-1] / 2)]) or 1.0
+    return float(w[order][np.searchsorted(total, share * total[-1])]) or 1.0
+
+
+def middle(boxes: Floats) -> Floats:
+    """n: the middles of boxes from side to side."""
+    return np.asarray((boxes[:, 0] + boxes[:, 2]) / 2)
+
+
+def lies(boxes: Floats) -> Flags:
+    """Whether each line lies: much wider than high, and not merely one flat character."""
+    w, h = boxes[:, 2] - boxes[:, 0], boxes[:, 3] - boxes[:, 1]
+    return np.asarray((w > LYING * h) & (w > 1.5 * typical(boxes)))
+
+
+def blanks(low: Floats, high: Floats) -> list[tuple[float, float]]:
+    """The stretches of an axis that no interval covers, between the first and the last."""
+    order = np.argsort(low, kind="stable")
+    reach = np.maximum.accumulate(high[order])
+    starts = low[order][1:]
+    return [(float(a), float(b)) for a, b in zip(reach[:-1], starts, strict=True) if b > a]
 
 
 def straightened(boxes: Floats, angle: float) -> Floats:
@@ -91,13 +191,18 @@ def turn_upright(boxes: Floats, writing: WritingMode) -> Floats:
     return boxes
 
 
-def _polygon(line: Line, writing: WritingMode) -> Floats:
-    x, y = np.array(line.polygon, np.float64).T
+def turn_points(points: Floats, writing: WritingMode) -> Floats:
+    """n x 2: points of the page in the frame where columns stand and follow each other from right to left."""
+    x, y = points.T
     if writing == "vertical-lr":
         return np.stack([-x, y], axis=1)
     if writing == "horizontal":
         return np.stack([-y, x], axis=1)
-    return np.stack([x, y], axis=1)
+    return points
+
+
+def _polygon(line: Line, writing: WritingMode) -> Floats:
+    return turn_points(np.array(line.polygon, np.float64), writing)
 
 
 def _polygon_angle(lines: tuple[Line, ...], writing: WritingMode) -> float | None:

@@ -23,18 +23,22 @@ LINE_SCORE = 0.4
 """The mean score of a line's characters is at least this."""
 SHORT = 2
 """Characters of a short line, at most."""
-SHORT_LINE_SCORE = 0.5
+SHORT_LINE_SCORE = 0.42
 """The mean score of a short line's characters is at least this."""
 NEAR = 2.5
 """A short line farther than this from all longer ones, in the page's units, is none unless it is sure."""
-SURE_SCORE = 0.7
+SURE_SCORE = 0.6
 """The mean score from which a short line is believed wherever it stands."""
 SHORT_SIZES = (0.3, 6.0)
 """A short line's characters over those of the page: within these bounds."""
 BEYOND = 0.15
 """A line is cut off by the image's edge if most of its characters lie beyond it by more than this."""
+FOLD_BEYOND = 0.45
+"""The same of the fold, which pictures of half-leaves cut through: it is kept as what it is."""
 FEWEST = 6
-"""On a page with fewer characters than this, every line has to be sure: it may be no page."""
+"""On a page with fewer characters than this, every line has to be surer: it may be no page."""
+ALONE_SCORE = 0.7
+"""The mean score of each line there is at least this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +156,8 @@ def chains_of(following: Ints) -> list[Ints]:
 
 def drop_strays(chars: Characters, chains: Sequence[Ints], width: float, height: float) -> list[Ints]:
     """The lines that are believed to be text, on an image of this size."""
-    cut = _cut_off(chars, width, height) > BEYOND
+    is_fold = chars.kinds.argmax(1) == KINDS.index("fold")
+    cut = _cut_off(chars, width, height) > np.where(is_fold, FOLD_BEYOND, BEYOND)
     whole = [c for c in chains if cut[c].mean() <= 0.5]
     sure = [
         c for c in whole if chars.scores[c].mean() >= (LINE_SCORE if len(c) > SHORT else SHORT_LINE_SCORE)
@@ -161,7 +166,7 @@ def drop_strays(chars: Characters, chains: Sequence[Ints], width: float, height:
     if not count:
         return []
     if count < FEWEST:
-        return [c for c in sure if chars.scores[c].mean() >= SURE_SCORE]
+        return [c for c in sure if chars.scores[c].mean() >= ALONE_SCORE]
     unit = _typical(chars, sure)
     long = [c for c in sure if len(c) > SHORT]
     # Where nothing is longer than two characters (a table, a title), the short lines vouch for each other.

@@ -1,8 +1,9 @@
-"""The network's maps -> characters: thirteen numbers for every 4 x 4 pixels in, boxes, links and kinds out.
+"""The network's maps -> characters: seventeen numbers for every 4 x 4 pixels in, boxes, links and kinds out.
 
 The heat map has a peak at each character's centre. What the other maps say at a peak is that character's:
 its size, where inside the cell its centre lies, where the next character of its line is, whether there is
-none, and of which kind it is. Looks at several scales are put together here as well. numpy alone.
+none, of which kind it is, and how far it is turned. Looks at several scales are put together here as well.
+numpy alone.
 """
 
 from __future__ import annotations
@@ -24,7 +25,11 @@ HEAT, SIZE, SHIFT, NEXT, LAST, KIND, FIRST = 0, slice(1, 3), slice(3, 5), slice(
 """The maps: heat (logit); log width and height; x and y of the centre from the cell's, in cells; x and y to
 the next character, in units; the line ends here (logit); scores of the four kinds; the line begins here
 (logit)."""
-CHANNELS = 13
+TURN = slice(13, 17)
+"""Scores of the four quarter turns: upright, and turned clockwise by 90, 180 and 270 degrees."""
+CHANNELS = 17
+UPRIGHT = np.array([9, 0, 0, 0], np.float32)
+"""The turn of characters whose network tells none."""
 TYPICAL = 24.0
 """Pixels of a side whose logarithm is 0."""
 SAME = 0.5
@@ -49,6 +54,8 @@ class Characters:
     """n x 4: how likely each kind is, in the order of `page.KINDS`."""
     first: Floats
     """n, from 0 to 1: the line begins with this character."""
+    turns: Floats
+    """n x 4: how likely it is upright, or turned clockwise by 90, 180 or 270 degrees."""
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -57,7 +64,7 @@ class Characters:
         return Characters(*(part[index] for part in self._parts()))
 
     def _parts(self) -> tuple[Floats, ...]:
-        return self.boxes, self.scores, self.following, self.last, self.kinds, self.first
+        return self.boxes, self.scores, self.following, self.last, self.kinds, self.first, self.turns
 
     @property
     def centres(self) -> Floats:
@@ -84,7 +91,7 @@ class Characters:
 
 
 def nothing() -> Characters:
-    return Characters(*(np.zeros(shape, np.float32) for shape in ((0, 4), 0, (0, 2), 0, (0, 4), 0)))
+    return Characters(*(np.zeros(shape, np.float32) for shape in ((0, 4), 0, (0, 2), 0, (0, 4), 0, (0, 4))))
 
 
 def concatenate(parts: Sequence[Characters]) -> Characters:
@@ -94,22 +101,30 @@ def concatenate(parts: Sequence[Characters]) -> Characters:
 
 
 def find_peaks(maps: Floats, threshold: float) -> Characters:
-    """The characters that maps (CHANNELS x rows x columns) show with at least this score."""
+    """The characters that maps (CHANNELS x rows x columns) show with at least this score.
+
+    Maps of a network that was never taught turns end before them: then every character counts as upright.
+    """
     heat = maps[HEAT]
     rows, columns = np.nonzero((heat >= np.log(threshold / (1 - threshold))) & _is_highest(heat))
     found = maps[:, rows, columns].T.astype(np.float32)
     centre = (np.stack([columns, rows], 1) + 0.5 + found[:, SHIFT]) * STRIDE
     side = TYPICAL * np.exp(np.clip(found[:, SIZE], -3, 3))
-    scores = found[:, KIND] - found[:, KIND].max(1, keepdims=True, initial=-np.inf)
-    likely = np.exp(scores)
+    turns = found[:, TURN] if len(maps) == CHANNELS else 0 * found[:, :4] + UPRIGHT
     return Characters(
         boxes=np.concatenate([centre - side / 2, centre + side / 2], 1).astype(np.float32),
         scores=_sigmoid(found[:, HEAT]),
         following=(centre + found[:, NEXT] * side.max(1, keepdims=True, initial=0)).astype(np.float32),
         last=_sigmoid(found[:, LAST]),
-        kinds=likely / likely.sum(1, keepdims=True),
+        kinds=_softmax(found[:, KIND]),
         first=_sigmoid(found[:, FIRST]),
+        turns=_softmax(turns),
     )
+
+
+def _softmax(scores: Floats) -> Floats:
+    likely = np.exp(scores - scores.max(1, keepdims=True, initial=-np.inf))
+    return np.asarray(likely / likely.sum(1, keepdims=True), np.float32)
 
 
 def _is_highest(heat: Floats) -> Flags:

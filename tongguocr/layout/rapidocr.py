@@ -1,7 +1,8 @@
 """RapidOCR's detector behind our interface: pixels in, the text boxes of PP-OCRv6 out, as lines.
 
-It finds quadrangles, at one scale, without kinds or order; both follow from our own rules. Its model is in
-its wheel; nothing is fetched. Needs the extra `rapidocr`. `open_rapidocr` is shared with the engine.
+It finds quadrangles, at one scale, without kinds or order; both follow from our own rules. It does not tell
+how a page lies: every page counts as upright. Its model is in its wheel; nothing is fetched. Needs the extra
+`rapidocr`. `open_rapidocr` is shared with the engine.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import numpy as np
 
 from tongguocr.errors import MissingExtraError
 from tongguocr.geometry import Point, bounds, height, width
+from tongguocr.layout.detection import Detection
 from tongguocr.page import Line, Pixels, guess_direction
 
 
@@ -49,13 +51,13 @@ class RapidocrDetector:
     def __init__(self, finder: BoxFinder | None = None, threads: int = 0) -> None:
         self.finder: BoxFinder = finder or open_rapidocr("The detector rapidocr", threads)
 
-    def detect(self, pixels: Pixels) -> tuple[Line, ...]:
+    def detect(self, pixels: Pixels) -> Detection:
         colour = np.ascontiguousarray(to_bgr(pixels))
         answer = self.finder(colour, use_det=True, use_cls=False, use_rec=False)
         boxes = () if answer.boxes is None else answer.boxes
         scores = [None] * len(boxes) if answer.scores is None else answer.scores
         lines = [_line(k, box, score) for k, (box, score) in enumerate(zip(boxes, scores, strict=True), 1)]
-        return tuple(line for line in lines if width(line.box) > 0 and height(line.box) > 0)
+        return Detection(tuple(line for line in lines if width(line.box) > 0 and height(line.box) > 0))
 
 
 def _line(number: int, corners: Any, score: float | None) -> Line:

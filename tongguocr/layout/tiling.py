@@ -65,6 +65,8 @@ def _spans(length: int, side: int, overlap: int) -> list[tuple[int, int, float, 
     if length <= side:
         return [(0, length, -np.inf, np.inf)]
     count = -(-(length - overlap) // (side - overlap))
+    # No larger than they must be: what several tiles show is looked at several times.
+    side = min(-(-(length + (count - 1) * overlap) // count), side)
     starts = [round(k * (length - side) / (count - 1)) for k in range(count)]
     borders = [(a + side + b) / 2 for a, b in pairwise(starts)]
     edges = [-np.inf, *borders, np.inf]
