@@ -45,13 +45,13 @@ class Seeing(Engine):
 
 
 def shaded_page(count: int = 24) -> Page:
-    """Two registers of columns, each column its own grey."""
+    """Two registers of columns, each column its own grey; too high for the halves of a verse."""
     pixels = np.full((900, 1000), 250, np.uint8)
     lines = []
     for k in range(count):
         x, y = 900 - 70 * (k % 12), 40 + 430 * (k // 12)
-        pixels[y : y + 380, x : x + 40] = 5 * k
-        lines.append(Line(f"l{k}", (x, y, x + 40, y + 380), text="舊"))
+        pixels[y : y + 380, x : x + 30] = 5 * k
+        lines.append(Line(f"l{k}", (x, y, x + 30, y + 380), text="舊"))
     return Page("p.png", 1000, 900, tuple(lines), pixels)
 
 
