@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -80,7 +82,7 @@ def test_a_rule_in_pieces_and_one_that_bends_with_the_paper() -> None:
     found = find_rules(pixels(drawn(*pieces)))
     assert 0.5 < share_found(found, ACROSS) < 0.75, "the holes are no rule"
     bow = [(x, 500 + 12 * np.sin(x / 250)) for x in range(60, 740, 5)]
-    bent = drawn(*zip(bow, bow[1:], strict=False))
+    bent = drawn(*pairwise(bow))
     assert share_found(find_rules(pixels(bent)), ACROSS, near=30) > 0.9
 
 
