@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from random import Random
 
 import numpy as np
 import pytest
@@ -13,12 +14,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from paths import ROOT
 
-from bench.order import composed, kind_accuracy, order_error, plain_order, shaken
+from bench.order import (
+    as_found,
+    composed,
+    composition,
+    drawn_rules,
+    kind_accuracy,
+    order_error,
+    plain_order,
+    shaken,
+)
 from tongguocr.geometry import Box
 from tongguocr.layout import WritingMode, order_lines
+from tongguocr.layout.frame import Rule
 from tongguocr.page import KINDS as LINE_KINDS
 from tongguocr.page import Line, Page
-from tongguocr.training.synth.kinds import BENCHMARK_KINDS
+from tongguocr.training.synth.composition import to_page
+from tongguocr.training.synth.kinds import BENCHMARK_KINDS, SECOND_BENCHMARK_KINDS
 
 PAGES = 10
 
@@ -59,6 +71,24 @@ def test_composed_pages_of_every_kind(jitter: float, degrees: float, polygons: b
     # Few lines without polygons may not betray their slant: one such page in ten weighs heavily here.
     assert max(errors.values()) <= (0.1 if degrees and not polygons else 0.05), errors
     assert np.mean(list(peer.values())) > 0.3, "the pages are not easy"
+
+
+@pytest.mark.parametrize(("jitter", "degrees"), [(0.0, 0.0), (2.0, -2.5)])
+@pytest.mark.parametrize("kind", SECOND_BENCHMARK_KINDS)
+def test_reprints_verse_glosses_and_cut_leaves_as_they_are_found(
+    kind: str, jitter: float, degrees: float
+) -> None:
+    errors, plain = [], []
+    for seed in range(PAGES):
+        drawn = composition(kind, seed)
+        truth = to_page(drawn)
+        page = shaken(truth, np.random.default_rng(seed), jitter, degrees, polygons=True)
+        found = order_lines(as_found(truth, page), keep_kinds=True, rules=drawn_rules(drawn, degrees))
+        errors.append(order_error(truth, found))
+        plain.append(order_error(truth, plain_order(page)))
+        assert kind_accuracy(truth, found) == 1.0
+    assert np.mean(errors) <= 0.005, errors
+    assert np.mean(plain) > 0.05, "the pages are not easy"
 
 
 def test_registers_then_columns_then_a_note_in_its_column() -> None:
@@ -160,15 +190,30 @@ wild = st.lists(
 )
 
 
+any_rules = st.none() | st.lists(
+    st.tuples(st.tuples(numbers, numbers), st.tuples(numbers, numbers))
+    | st.tuples(numbers, numbers, sizes).map(lambda v: ((v[0], v[1]), (v[0] + 3 * v[2], v[1])))
+    | st.tuples(numbers, numbers, sizes).map(lambda v: ((v[0], v[1]), (v[0], v[1] + 3 * v[2]))),
+    max_size=12,
+)
+
+
 @settings(max_examples=150)
 @given(
     wild,
     st.sampled_from([None, "vertical-rl", "vertical-lr", "horizontal"]),
     st.booleans(),
+    st.booleans(),
+    any_rules,
     st.randoms(use_true_random=False),
 )
-def test_any_boxes_give_each_line_once_and_input_order_never_matters(
-    boxes: list[tuple[int, int, int, int]], direction: WritingMode | None, polygons: bool, random: object
+def test_any_boxes_and_rules_give_each_line_once_and_input_order_never_matters(
+    boxes: list[tuple[int, int, int, int]],
+    direction: WritingMode | None,
+    polygons: bool,
+    keep_kinds: bool,
+    rules: list[Rule] | None,
+    random: Random,
 ) -> None:
     page = page_of(*((float(a), float(b), float(c), float(d)) for a, b, c, d in boxes))
     if polygons:
@@ -180,30 +225,37 @@ def test_any_boxes_give_each_line_once_and_input_order_never_matters(
             for line in page.lines
         )
         page = replace(page, lines=lines)
-    found = order_lines(page, direction)
+    said = tuple(replace(line, kind=LINE_KINDS[k % 4]) for k, line in enumerate(page.lines))
+    page = replace(page, lines=said)
+    found = order_lines(page, direction, keep_kinds, rules)
     assert sorted(ids(found)) == ids(page)
     assert all(line.kind in LINE_KINDS for line in found.lines)
     lines_anew = list(page.lines)
-    random.shuffle(lines_anew)  # type: ignore[attr-defined]
-    assert order_lines(replace(page, lines=tuple(lines_anew)), direction) == found
+    random.shuffle(lines_anew)
+    assert order_lines(replace(page, lines=tuple(lines_anew)), direction, keep_kinds, rules) == found
 
 
 @settings(max_examples=40)
 @given(
-    st.sampled_from(sorted(BENCHMARK_KINDS)),
+    st.sampled_from(sorted(BENCHMARK_KINDS + SECOND_BENCHMARK_KINDS)),
     st.integers(0, 50),
     st.integers(-3000, 3000),
     st.integers(-3000, 3000),
     st.sampled_from([0.25, 0.5, 2.0, 8.0]),
 )
 def test_place_and_scale_never_matter(kind: str, seed: int, dx: int, dy: int, factor: float) -> None:
-    page = shaken(composed(kind, seed), np.random.default_rng(seed), 2.0)
+    drawn = composition(kind, seed)
+    page, rules = shaken(to_page(drawn), np.random.default_rng(seed), 2.0), drawn_rules(drawn)
     moved = tuple(
         replace(line, box=tuple(factor * (v + d) for v, d in zip(line.box, (dx, dy, dx, dy), strict=True)))
         for line in page.lines
     )
-    one, two = order_lines(page), order_lines(replace(page, lines=moved))
-    assert [(line.id, line.kind) for line in one.lines] == [(line.id, line.kind) for line in two.lines]
+    far = [tuple((factor * (x + dx), factor * (y + dy)) for x, y in rule) for rule in rules]
+    other = replace(page, lines=moved)
+    alone = order_lines(page), order_lines(other)
+    ruled = order_lines(page, rules=rules), order_lines(other, rules=far)
+    for one, two in (alone, ruled):
+        assert [(line.id, line.kind) for line in one.lines] == [(line.id, line.kind) for line in two.lines]
 
 
 def test_empty_single_and_equal_boxes() -> None:
@@ -234,4 +286,4 @@ def test_the_bench_prints_a_table_for_every_condition() -> None:
     command = [sys.executable, "-m", "bench.order", "--pages", "1"]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, encoding="utf-8", check=False)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("three-registers") == 4 and done.stdout.count("mean") == 8
+    assert done.stdout.count("three-registers") == 4 and done.stdout.count("mean, new kinds") == 4

@@ -85,7 +85,7 @@ def _across(view: View, size: float) -> list[WholeRule]:
 def _small_rows(view: View, boxes: Floats) -> Flags:
     """Small lines that lie above or below everything else; short ones only if a rule is drawn between."""
     flat = lies(boxes)
-    small = boxes[:, 3] - boxes[:, 1] < THIN * typical(boxes[~flat])
+    small = boxes[:, 3] - boxes[:, 1] < THIN * min(typical(boxes[~flat]), view.cell)
     standing = boxes[~(flat | small)]
     if not len(standing):
         return small & False

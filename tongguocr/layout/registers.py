@@ -36,8 +36,12 @@ CROSSING = 0.1
 """No more than this part of the lines crosses such a rule."""
 PIECE = 9.8
 """Cells: no piece of a verse is longer, and hardly any register is as low."""
+FEW = 0.3
+"""No more of the text, by length, is in longer pieces: columns of prose among the verse."""
 VERSE_GAP = 4.5
 """Cells: no gap in a verse is higher in most columns."""
+ALIKE = 0.7
+"""And where there are some, so many of all lines are as long as others: the pieces of the verse."""
 EVEN = 0.6
 """Cells: the pieces of a verse are of one length, to within this."""
 MOSTLY = 0.85
@@ -215,7 +219,9 @@ def _is_verse(view: View, row: tuple[float, float], above: Ints, below: Ints) ->
         return False
     if _run_through(view, row, np.concatenate([above, below])):
         return True
-    if max(_longest_run(part, view.cell) for part in (upper, lower)) > PIECE * view.cell:
+    long = max(_share_long(part, view.cell) for part in (upper, lower))
+    even = min(_share_alike(part, view.cell) for part in (upper, lower))
+    if long > FEW or (long > 0 and even < ALIKE):
         return False
     if _usual_gap(np.concatenate([upper, lower]), row, view.cell) > VERSE_GAP * view.cell:
         return False
@@ -235,18 +241,26 @@ def _run_through(view: View, row: tuple[float, float], block: Ints) -> bool:
 
 def _share_stubs(boxes: Floats) -> float:
     """The part of the columns that are very short: prose has them where a paragraph ends, verse has none."""
-    high = np.array([np.ptp(column[:, [1, 3]]) for column in _columns(boxes)])
+    high = np.array([np.ptp(column[:, [1, 3]]) for _, column in _columns(boxes)])
     return float((high < STUB * np.ptp(boxes[:, [1, 3]])).mean())
 
 
-def _longest_run(boxes: Floats, cell: float) -> float:
-    """The longest stretch of a column without a gap: main text and notes that follow each other."""
-    longest = 0.0
-    for column in _columns(boxes):
+def _share_long(boxes: Floats, cell: float) -> float:
+    """The part of the main text that is in long pieces; notes that follow it without a gap lengthen them."""
+    long = total = 0.0
+    for line, column in _columns(boxes):
         inner = [v for gap in _gaps(column, cell) for v in gap]
         ends = [float(column[:, 1].min()), *inner, float(column[:, 3].max())]
-        longest = max(longest, *(b - a for a, b in zip(ends[::2], ends[1::2], strict=True)))
-    return longest
+        run = next(b - a for a, b in zip(ends[::2], ends[1::2], strict=True) if line[1] < b)
+        total += line[3] - line[1]
+        long += (line[3] - line[1]) * (run > PIECE * cell)
+    return long / total
+
+
+def _share_alike(boxes: Floats, cell: float) -> float:
+    """The part of the lines that are as long as two others, to within half a character."""
+    high = boxes[:, 3] - boxes[:, 1]
+    return float(((np.abs(high[:, None] - high[None]) < EVEN * cell).sum(1) > 2).mean())
 
 
 def _usual_gap(boxes: Floats, row: tuple[float, float], cell: float) -> float:
@@ -256,13 +270,14 @@ def _usual_gap(boxes: Floats, row: tuple[float, float], cell: float) -> float:
 
 
 def _column_gaps(boxes: Floats, cell: float) -> list[tuple[float, float]]:
-    return [gap for column in _columns(boxes) for gap in _gaps(column, cell)]
+    return [gap for _, column in _columns(boxes) for gap in _gaps(column, cell)]
 
 
-def _columns(boxes: Floats) -> list[Floats]:
-    """The lines above and below every line of main text, with that line."""
+def _columns(boxes: Floats) -> list[tuple[Floats, Floats]]:
+    """Every line of main text, and with it those above and below."""
     x, w = middle(boxes), boxes[:, 2] - boxes[:, 0]
-    return [boxes[np.abs(x - x[k]) < w[k] / 2] for k in np.flatnonzero(w >= 0.8 * typical(boxes))]
+    main = np.flatnonzero(w >= 0.8 * typical(boxes))
+    return [(boxes[k], boxes[np.abs(x - x[k]) < w[k] / 2]) for k in main]
 
 
 def _gaps(column: Floats, cell: float) -> list[tuple[float, float]]:

@@ -53,8 +53,11 @@ HOLE = 3.5
 
 def find_strip(view: View, text: Ints, known: Sequence[Kind | None], direction: int) -> Ints:
     """The lines of a strip beside the text, right (1) or left (-1) of it; none where there is none."""
+    widest = WIDEST * typical(view.boxes[text], NOTES)
     for beyond, edge in _edges(view, text, direction):
         part, rest = text[beyond], text[~beyond]
+        if _width(view.boxes[part]) > widest:
+            continue
         if _may_be_strip(view.boxes, part, rest) and _is_strip(view, part, rest, known, edge):
             return part
     return np.zeros(0, np.int64)
@@ -94,12 +97,12 @@ def _is_frame(side: WholeRule, sides: list[WholeRule], text: Floats) -> bool:
 
 def _may_be_strip(boxes: Floats, part: Ints, rest: Ints) -> bool:
     """Whether some lines are few and narrow enough beside all others."""
-    if not len(part) or not len(rest) or _side_by_side(boxes[part], boxes[rest]):
+    if not len(part) or not len(rest):
         return False
-    size, strip = typical(boxes[rest], NOTES), boxes[part]
-    narrow = _width(strip[_stands(strip)]) <= NARROW * size and _width(strip) <= WIDEST * size
-    long = [float((boxes[k][:, 3] - boxes[k][:, 1]).sum()) for k in (part, rest)]
-    return narrow and _width(boxes[rest]) >= LEAST * size and long[0] <= MOST * sum(long)
+    size, strip, text = typical(boxes[rest], NOTES), boxes[part], boxes[rest]
+    narrow = _width(strip[_stands(strip)]) <= NARROW * size and _width(text) >= LEAST * size
+    long = [float((some[:, 3] - some[:, 1]).sum()) for some in (strip, text)]
+    return narrow and long[0] <= MOST * sum(long) and not _side_by_side(strip, text)
 
 
 def _stands(boxes: Floats) -> Flags:
