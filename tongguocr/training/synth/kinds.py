@@ -25,7 +25,7 @@ from tongguocr.training.synth.composition import Composition, Patch, Stroke
 from tongguocr.training.synth.cut_leaf import cut_leaf
 from tongguocr.training.synth.half_leaf import half_leaf_size, margins, set_half_leaf
 from tongguocr.training.synth.page_builder import LayoutContext, PageBuilder, rule_columns, set_columns, take
-from tongguocr.training.synth.reprint import reprint
+from tongguocr.training.synth.reprint import below_hundred, reprint
 from tongguocr.training.synth.text import Column, Run, TextSource
 from tongguocr.training.synth.verse import glosses, verse
 
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from tongguocr.training.synth.fonts import FontBook
 
 Layout: TypeAlias = Callable[[LayoutContext], PageBuilder]
-
-DIGITS = "一二三四五六七八九十"
 
 
 def spread(context: LayoutContext) -> PageBuilder:
@@ -76,10 +74,7 @@ def _fish_tail(x: float, y: float, w: float, down: int) -> Patch:
 
 
 def _number(context: LayoutContext) -> str:
-    n = int(context.rng.integers(1, 100))
-    tens, ones = divmod(n, 10)
-    head = ("" if tens == 1 else DIGITS[tens - 1]) + "十" if tens else ""
-    return head + (DIGITS[ones - 1] if ones else "")
+    return below_hundred(int(context.rng.integers(1, 100)))
 
 
 def tripitaka(context: LayoutContext) -> PageBuilder:

@@ -220,6 +220,11 @@ def number(context: LayoutContext, most: int) -> str:
     n = int(context.rng.integers(1, most + 1))
     if context.rng.random() < 0.5 or n > 99:
         return "".join(NUMERALS[int(digit)] for digit in str(n))
+    return below_hundred(n)
+
+
+def below_hundred(n: int) -> str:
+    """A number from 1 to 99 as it is spoken: 十七, 二十."""
     tens, ones = divmod(n, 10)
     head = ("" if tens == 1 else NUMERALS[tens]) + "十" if tens else ""
     return head + (NUMERALS[ones] if ones else "")
