@@ -32,6 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pages", action="append", metavar="KIND=DIR", help="labelled pages (1, 2, 3, tune)")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="log and checkpoint go here")
     parser.add_argument("--start", type=Path, metavar="WEIGHTS", help="go on from this folder or model.pt")
+    parser.add_argument(
+        "--backbone", type=Path, metavar="FILE", help="PP-OCRv6 small's recogniser, safetensors, as the stem"
+    )
     add_device(parser)
     parser.add_argument(
         "--dry-run", type=int, nargs="?", const=1, metavar="GPUS", help="full size: say what the run needs"
@@ -85,7 +88,7 @@ def _train_on_blocks(args: argparse.Namespace, stage: BlockStage, device: torch.
     from tongguocr.training.recogniser.block_feed import load_data
     from tongguocr.training.recogniser.task import train_blocks
 
-    train_blocks(load_data(args.data), stage, args.out, args.start, device)
+    train_blocks(load_data(args.data), stage, args.out, args.start, device, args.backbone)
 
 
 def _train_on_pages(args: argparse.Namespace, stage: PageStage, device: torch.device) -> None:

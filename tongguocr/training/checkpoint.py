@@ -18,6 +18,7 @@ from torch import nn
 
 from tongguocr.errors import InputError
 from tongguocr.files import make_folder
+from tongguocr.training.averaging import Average
 from tongguocr.training.optimisers import Optimisers
 from tongguocr.training.plot import LOG
 from tongguocr.training.run import Progress
@@ -35,6 +36,8 @@ class Checkpoints:
     progress: Progress
     is_main: bool = True
     sharded: bool = False
+    average: Average | None = None
+    """Of the weights, where a run has one."""
 
     def log(self, record: Mapping[str, float]) -> None:
         """Add one line to log.jsonl."""
@@ -51,24 +54,36 @@ class Checkpoints:
         optimisers = _optimiser_states(self.model, self.optimisers, self.sharded)
         if self.is_main:
             state = {"model": model, "optimisers": optimisers, "progress": asdict(self.progress)}
+            if self.average is not None:
+                state["average"] = self.average.state_dict()
             write_whole(state, self.folder / RESUME)
 
 
 def open_checkpoints(
-    folder: Path, model: nn.Module, optimisers: Optimisers, is_main: bool = True, sharded: bool = False
+    folder: Path,
+    model: nn.Module,
+    optimisers: Optimisers,
+    is_main: bool = True,
+    sharded: bool = False,
+    decay: float = 0.0,
 ) -> Checkpoints:
     """The files of a run in this folder; an earlier run's model, optimisers and progress are taken up."""
     make_folder(folder)
-    progress = _resume(folder / RESUME, model, optimisers, sharded)
-    return Checkpoints(folder, model, optimisers, progress, is_main, sharded)
+    average = Average(model, decay) if decay else None
+    progress = _resume(folder / RESUME, model, optimisers, sharded, average)
+    return Checkpoints(folder, model, optimisers, progress, is_main, sharded, average)
 
 
-def _resume(path: Path, model: nn.Module, optimisers: Optimisers, sharded: bool) -> Progress:
+def _resume(
+    path: Path, model: nn.Module, optimisers: Optimisers, sharded: bool, average: Average | None
+) -> Progress:
     if not path.exists():
         return Progress()
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
         _load_states(model, optimisers, state, sharded)
+        if average is not None:
+            average.load_state_dict(state["average"])
         return Progress(**state["progress"])
     except Exception as error:  # a damaged file fails in the unpickler in any way it likes
         raise InputError(f"{path}: the run cannot go on from this file ({error}).") from None

@@ -9,6 +9,7 @@ any time, and goes on from the last resume file. Several processes may run it to
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -147,6 +148,8 @@ class _Loop:
         loss, figures = self.task.loss(batch.content, passed)
         self.rate = run.rate(progress.step, passed)
         take_step(checkpoints.model, checkpoints.optimisers, loss, run.clip, self.rate)
+        if checkpoints.average is not None:
+            checkpoints.average.update()
         self.means.add(figures)
         self.samples += batch.samples
         progress.step += 1
@@ -155,11 +158,13 @@ class _Loop:
     def _validate(self) -> None:
         """Validate and write a checkpoint; processes that do not validate wait for the one that does."""
         progress, checkpoints = self.progress, self.checkpoints
-        if figures := self.task.validate():
-            checkpoints.log(self._position() | figures)
-            if figures[self.task.metric] >= progress.best:
-                progress.best = figures[self.task.metric]
-                self.task.save(checkpoints.folder)
+        with checkpoints.average.in_place() if checkpoints.average is not None else nullcontext():
+            if figures := self.task.validate():
+                checkpoints.log(self._position() | figures)
+                if figures[self.task.metric] >= progress.best:
+                    progress.best = figures[self.task.metric]
+                    self.task.save(checkpoints.folder)
+        if figures:
             checkpoints.save()
             if self.group.is_main and not self.feed.endless:
                 self.report(self._sentence(figures))

@@ -56,6 +56,10 @@ class Run:
     """Of embeddings, convolutions and scales, by AdamW."""
     matrix_rate: float = 5e-3
     """Of matrices, by Muon; if 0, they are trained like the others."""
+    stem_rate: float = 1.0
+    """The stem's part of the learning rate: a stem that knows ink already should change slowly."""
+    average: float = 0.0
+    """Weights are averaged over about 1 / (1 - average) of the last steps, validated and saved so; 0: not."""
     warm_up: float = 300.0
     """Steps; below 1, a share of the run."""
     flat: float = 0.35

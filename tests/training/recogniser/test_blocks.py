@@ -11,7 +11,7 @@ import torch
 from tiny_fonts import write_sources
 
 from tongguocr.training.recogniser.block_feed import Data, Painter, load_data
-from tongguocr.training.recogniser.blocks import BlockBatch, BlockMaker
+from tongguocr.training.recogniser.blocks import IGNORED, BlockBatch, BlockMaker
 from tongguocr.training.recogniser.recipe import NARROW, Canvas, Recipe, keep_on_canvas
 from tongguocr.training.recogniser.train_data import gather_data
 from tongguocr.training.recogniser.validation import Validator
@@ -22,6 +22,7 @@ from tongguocr.training.synth.real_ink import Lines, gather, make_line
 
 CHARS = "天地玄黃宇宙洪荒日月盈昃辰宿列張寒來暑往"
 SMALL = Recipe(canvases=(Canvas(160, 96, 3), Canvas(96, 96, 3)), size=(18, 24), small=(14, 18), longest=60)
+TEXT_ALONE = replace(SMALL, empty=0.0, sliced=0.0)
 SLIM = (Canvas(32, 32, 3), Canvas(64, 32, 3), Canvas(128, 32, 3), Canvas(128, 64, 3))
 
 
@@ -36,11 +37,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_blocks_fit_their_canvases_and_say_what_they_show(folder: Path) -> None:
     data = load_data(folder / "data")
-    recipe = Recipe(
-        canvases=(Canvas(160, 96, 3), Canvas(96, 96, 3)), size=(18, 24), small=(14, 18), longest=60
-    )
-    batches = data.maker(5, recipe).batches()
-    again = data.maker(5, recipe).batches()
+    batches = data.maker(5, TEXT_ALONE).batches()
+    again = data.maker(5, TEXT_ALONE).batches()
     for _ in range(4):
         work, same = next(batches), next(again)
         assert torch.equal(work.tokens, same.tokens) and work.seed == same.seed
@@ -53,6 +51,35 @@ def test_blocks_fit_their_canvases_and_say_what_they_show(folder: Path) -> None:
             shown = "".join(data.codec.tokens[k] for k in work.characters[start : start + count].tolist())
             assert text == shown and text
             start += count
+
+
+def test_a_block_without_text_has_nothing_but_its_end_to_say(folder: Path) -> None:
+    data = load_data(folder / "data")
+    work = next(data.maker(5, replace(SMALL, empty=1.0)).batches())
+    assert work.tokens.tolist() == [[data.codec.eos]] * 3
+    assert set(work.characters.tolist()) <= {IGNORED}
+    images, points, of_block = painter(data, SMALL).paint(work)
+    assert len(images) == 3 and len(points) == len(of_block) == len(work.characters)
+    assert bool(images.isfinite().all())
+
+
+def test_a_slice_of_a_neighbour_is_shown_and_not_read(folder: Path) -> None:
+    data = load_data(folder / "data")
+    sliced, plain = (
+        [next(batches) for batches in [data.maker(5, recipe).batches()] for _ in range(4)]
+        for recipe in (replace(TEXT_ALONE, sliced=1.0), TEXT_ALONE)
+    )
+    shown = sum(len(work.characters) for work in sliced)
+    read = sum(int((work.characters != IGNORED).sum()) for work in sliced)
+    assert read < shown
+    assert all(int((work.characters == IGNORED).sum()) == 0 for work in plain)
+    for work in sliced:
+        edges = work.batch.boxes[work.characters == IGNORED]
+        assert bool(((edges[:, 0] < 0) | (edges[:, 2] > work.canvas.width)).all())
+
+
+def painter(data: Data, recipe: Recipe) -> Painter:
+    return Painter.load(data, recipe, torch.device("cpu"))
 
 
 def real_lines(count: int = 12) -> Lines:
@@ -80,7 +107,7 @@ def said_and_shown(data: Data, work: BlockBatch) -> list[tuple[str, str]]:
 
 def test_tight_blocks_fill_narrow_canvases(folder: Path) -> None:
     data = load_data(folder / "data")
-    maker: BlockMaker = data.maker(5, replace(SMALL, tight=1.0))
+    maker: BlockMaker = data.maker(5, replace(TEXT_ALONE, tight=1.0))
     maker.narrow = SLIM
     seen, lengths = set(), list[int]()
     for work, _ in zip(maker.batches(), range(12), strict=False):
@@ -156,11 +183,11 @@ def test_tight_text_is_not_turned_off_its_canvas() -> None:
 def test_transitions_measure_the_block_and_not_its_canvas(folder: Path) -> None:
     data = load_data(folder / "data")
     maker = data.maker(5, Recipe(canvases=(Canvas(400, 400, 1),), size=(18, 24), small=(14, 18), longest=60))
-    _, block = next(
+    _, block, margin = next(
         placed for _ in range(100) for placed in maker._blocks_of_a_page() if len(placed[1].lines) > 2
     )
     larger = replace(block, width=4 * block.width, height=3 * block.height)
-    assert maker._target(larger) == maker._target(block)
+    assert maker._target(larger, margin) == maker._target(block, margin)
 
 
 def test_blocks_begin_small_and_grow(folder: Path) -> None:

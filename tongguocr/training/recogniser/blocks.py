@@ -19,6 +19,7 @@ from torch import Tensor
 
 from tongguocr.blocks import cut_blocks
 from tongguocr.blocks.features import measure_features
+from tongguocr.crops import CropSettings
 from tongguocr.geometry import Box, expand, height, union, width
 from tongguocr.page import Page
 from tongguocr.tokens.codec import Codec
@@ -47,6 +48,7 @@ from tongguocr.training.synth.real_blocks import (
     pack_lines,
 )
 from tongguocr.training.synth.real_ink import Lines
+from tongguocr.training.synth.stray_ink import add_slice, without_text
 from tongguocr.training.synth.text import TextSource
 
 IGNORED = -100
@@ -57,11 +59,19 @@ NO_PLACE = -1
 
 
 MARGIN = 0.45
-"""What the picture of a block has around its lines, in characters: the median of the frozen benchmark."""
+"""What the picture of a block of real lines has around them, in characters: the median of drawn pages."""
+READING_MARGIN = CropSettings().margin
+"""What the picture of a block has around its lines when reading, of the page's longer side."""
+SLICED_EMPTY = 0.5
+"""Share of blocks without text that show a slice of a column."""
 CIRCLES = 0.04
 """Share of the characters of a page with section circles that are circles."""
 THICKEST = 0.016
 """How far real ink may run, in em."""
+
+
+Placed = tuple[Canvas, Composition, float]
+"""A canvas, a block on it, and by how much it was enlarged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +142,7 @@ class BlockMaker:
             keep = [char in drawable for char in self.codec.characters]
             flat = np.sqrt(self.frequencies[keep])
             self.cumulative = np.cumsum(flat / flat.sum())
-        self.waiting: dict[Canvas, list[Composition]] = {}
+        self.waiting: dict[Canvas, list[tuple[Composition, float]]] = {}
         recipe = self.recipe
         self.line_blocks: LineBlockComposer | None = None
         if self.lines is not None:
@@ -154,13 +164,14 @@ class BlockMaker:
 
     def _drawn_batch(self) -> BlockBatch:
         while True:
-            for canvas, block in self._blocks_of_a_page():
+            for canvas, block, margin in self._blocks_of_a_page():
                 waiting = self.waiting.setdefault(canvas, [])
-                waiting.append(block)
+                waiting.append((block, margin))
                 if len(waiting) == canvas.blocks:
                     self.waiting[canvas] = []
                     degradations = self._degradations(canvas, self.recipe.coarse)
-                    return self._work(canvas, waiting, pack(waiting, self.atlas.cells), degradations)
+                    blocks, margins = [one[0] for one in waiting], [one[1] for one in waiting]
+                    return self._work(canvas, blocks, margins, pack(blocks, self.atlas.cells), degradations)
 
     def _real_batch(self) -> BlockBatch:
         assert self.line_blocks is not None
@@ -178,7 +189,9 @@ class BlockMaker:
         degradations = [
             for_real_ink(degradation, thickest) for degradation in self._degradations(canvas, coarse=0.0)
         ]
-        return self._work(canvas, [b.composition for b in blocks], pack_lines(blocks), degradations)
+        shown = [block.composition for block in blocks]
+        margins = [MARGIN * float(np.median(block.boxes[:, 3] - block.boxes[:, 1])) for block in shown]
+        return self._work(canvas, shown, margins, pack_lines(blocks), degradations)
 
     def _degradations(self, canvas: Canvas, coarse: float) -> list[Degradation]:
         recipe = self.recipe
@@ -193,23 +206,34 @@ class BlockMaker:
         )
 
     def _work(
-        self, canvas: Canvas, blocks: Sequence[Composition], batch: Batch, degradations: Sequence[Degradation]
+        self,
+        canvas: Canvas,
+        blocks: Sequence[Composition],
+        margins: Sequence[float],
+        batch: Batch,
+        degradations: Sequence[Degradation],
     ) -> BlockBatch:
         seed = int(self.rng.integers(1 << 31))
         said = stack_targets(
-            [self._target(block) for block in blocks],
+            [self._target(block, margin) for block, margin in zip(blocks, margins, strict=True)],
             [read_places(block, self.codec) for block in blocks],
-            [[self.token.get(char, IGNORED) for char in block.text] for block in blocks],
+            [self._characters(block) for block in blocks],
             self.codec.pad,
         )
         degradation = stack_degradations(degradations, batch.em, canvas.height, canvas.width, seed)
         return BlockBatch(said.tokens, said.characters, said.places, canvas, batch, degradation, seed)
 
-    def _target(self, block: Composition) -> list[int]:
+    def _characters(self, block: Composition) -> list[int]:
+        """The token of each character; slices of characters have none."""
+        tokens = [self.token.get(char, IGNORED) for char in block.text]
+        return [token if read else IGNORED for token, read in zip(tokens, block.labelled(), strict=True)]
+
+    def _target(self, block: Composition, margin: float) -> list[int]:
         """The text with its transitions, which measure the block as a crop shows it, not the whole canvas."""
+        if not block.lines:
+            return [self.codec.eos]
         lines = to_page(block).lines
-        around = MARGIN * float(np.median(block.boxes[:, 3] - block.boxes[:, 1]))
-        region = expand(union(line.box for line in lines), around)
+        region = expand(union(line.box for line in lines), margin)
         return [*self.codec.encode_lines(lines, width(region), height(region)), self.codec.eos]
 
     def _source(self) -> TextSource:
@@ -223,7 +247,8 @@ class BlockMaker:
             return self.text
         return TextSource((), "".join(self.characters[min(int(k), len(self.characters) - 1)] for k in picked))
 
-    def _blocks_of_a_page(self) -> Iterator[tuple[Canvas, Composition]]:
+    def _blocks_of_a_page(self) -> Iterator[tuple[Canvas, Composition, float]]:
+        """Blocks of one page with their canvas, and the margin that a crop has on it."""
         seed = int(self.rng.integers(1 << 31))
         composition = compose_page(pick_kind(self.rng), self._source(), self.fonts, seed, self.held_out)
         if not composition.lines:
@@ -235,7 +260,20 @@ class BlockMaker:
             tight = self.recipe.tight and self.rng.random() < self.recipe.tight
             placed = self._place_tightly(composition, lines) if tight else None
             if (placed := placed or self._place(composition, page, lines)) is not None:
-                yield placed
+                canvas, block, factor = placed
+                margin = READING_MARGIN * max(page.width, page.height) * factor
+                yield canvas, self._with_stray_ink(block), margin
+
+    def _with_stray_ink(self, block: Composition) -> Composition:
+        """Now and then a slice of a neighbouring column at an edge, or nothing to read at all."""
+        recipe = self.recipe
+        # Where nothing is asked for nothing is drawn: blocks for validation must not change.
+        if recipe.empty and self.rng.random() < recipe.empty:
+            bare = without_text(block)
+            return add_slice(bare, block, self.rng) if self.rng.random() < SLICED_EMPTY else bare
+        if recipe.sliced and self.rng.random() < recipe.sliced:
+            return add_slice(block, block, self.rng)
+        return block
 
     def _circled(self, composition: Composition) -> Composition:
         """Section circles in place of some characters, where the face has one."""
@@ -263,23 +301,24 @@ class BlockMaker:
             start = stop
         return chosen
 
-    def _place(self, composition: Composition, page: Page, lines: range) -> tuple[Canvas, Composition] | None:
+    def _place(self, composition: Composition, page: Page, lines: range) -> Placed | None:
         """The block on the smallest canvas that holds it at the size asked for; None if there is no such."""
+        margin = READING_MARGIN * max(page.width, page.height)
         while len(lines):
             glyphs = slice(composition.lines[lines[0]].start, composition.lines[lines[-1]].stop)
             heights = composition.boxes[glyphs, 3] - composition.boxes[glyphs, 1]
             own = float(np.median(heights))
-            box = expand(union(page.lines[k].box for k in lines), own * self.rng.uniform(0.15, 0.6))
+            box = expand(union(page.lines[k].box for k in lines), margin)
             factor = self._wanted_size() / own
             too_long = glyphs.stop - glyphs.start + len(lines) > self.recipe.longest
             if not too_long and (canvas := self._canvas(box, factor, own)) is not None:
                 factor = min(factor, canvas.width / width(box), canvas.height / height(box))
                 view = self._view(box, canvas.width / factor, canvas.height / factor)
-                return canvas, cut_out(composition, view, lines, canvas.width, canvas.height)
+                return canvas, cut_out(composition, view, lines, canvas.width, canvas.height), factor
             lines = lines[: len(lines) // 2]
         return None
 
-    def _place_tightly(self, composition: Composition, lines: range) -> tuple[Canvas, Composition] | None:
+    def _place_tightly(self, composition: Composition, lines: range) -> Placed | None:
         """Part of one of these lines, or a few of them, on the narrow canvas that they fill best."""
         composition, lines = pick_lines(composition, lines, self.rng)
         glyphs = slice(composition.lines[lines[0]].start, composition.lines[lines[-1]].stop)
@@ -293,7 +332,7 @@ class BlockMaker:
             return None
         factor = min(canvas.width / width(box), canvas.height / height(box))
         view = self._view(box, canvas.width / factor, canvas.height / factor)
-        return canvas, cut_out(composition, view, lines, canvas.width, canvas.height)
+        return canvas, cut_out(composition, view, lines, canvas.width, canvas.height), factor
 
     def _wanted_size(self) -> float:
         small = self.rng.random() < self.recipe.small_share

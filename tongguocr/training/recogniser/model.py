@@ -19,6 +19,8 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
+from tongguocr.training.recogniser.backbone import ALONG, CHANNELS, Backbone
+
 STRIDE = 16
 """Pixels a feature: 2.5 features to a character of 40 px."""
 
@@ -45,6 +47,8 @@ class ModelSize:
     stem: tuple[int, int] = (96, 192)
     """Channels at a quarter and an eighth of the resolution."""
     stem_blocks: int = 2
+    backbone: bool = False
+    """Whether the stem is PP-OCRv6's backbone (backbone.py) instead of our own."""
 
 
 class EncodedImage(NamedTuple):
@@ -169,26 +173,36 @@ class ConvBlock(nn.Module):
         return x + self.down(F.gelu(self.up(self.norm(self.spread(x)))))
 
 
+def make_stem(size: ModelSize) -> nn.Sequential:
+    """Our own stem: pixels to a sixteenth of the resolution."""
+    quarter, eighth = size.stem
+    # Straight to a quarter: features at half the resolution are most of a stem's memory traffic.
+    stem = nn.Sequential(
+        nn.Conv2d(1, quarter, 7, 4, 3),
+        nn.GELU(),
+        nn.Conv2d(quarter, eighth, 3, 2, 1),
+        *(ConvBlock(eighth) for _ in range(size.stem_blocks)),
+        nn.GELU(),
+        nn.Conv2d(eighth, size.width, 3, 2, 1),
+    )
+    for part in stem:
+        if isinstance(part, nn.Conv2d):
+            # As strong as what goes in: by default, strokes drown in the waves that say where they are.
+            nn.init.kaiming_normal_(part.weight, nonlinearity="relu")
+    return stem
+
+
 class Recogniser(nn.Module):
     """Image and tokens so far -> the next token."""
 
     def __init__(self, size: ModelSize) -> None:
         super().__init__()
         self.size = size
-        quarter, eighth = size.stem
-        # Straight to a quarter: features at half the resolution are most of a stem's memory traffic.
-        self.stem = nn.Sequential(
-            nn.Conv2d(1, quarter, 7, 4, 3),
-            nn.GELU(),
-            nn.Conv2d(quarter, eighth, 3, 2, 1),
-            *(ConvBlock(eighth) for _ in range(size.stem_blocks)),
-            nn.GELU(),
-            nn.Conv2d(eighth, size.width, 3, 2, 1),
+        self.stem: nn.Module = Backbone() if size.backbone else make_stem(size)
+        # The backbone has a row of features every four pixels.
+        self.join: nn.Module = (
+            nn.Conv2d(CHANNELS[-1], size.width, (ALONG, 1), (ALONG, 1)) if size.backbone else nn.Identity()
         )
-        for part in self.stem:
-            if isinstance(part, nn.Conv2d):
-                # As strong as what goes in: by default, strokes drown in the waves that say where they are.
-                nn.init.kaiming_normal_(part.weight, nonlinearity="relu")
         self.after_stem = RMSNorm(size.width)
         self.encoder = nn.ModuleList(EncoderLayer(size) for _ in range(size.encoder_layers))
         self.after_encoder = RMSNorm(size.width)
@@ -209,7 +223,7 @@ class Recogniser(nn.Module):
 
     def encode(self, image: Tensor) -> Tensor:
         """batch x 1 x height x width in 0..1 -> batch x places x width, places row by row."""
-        x = self.stem(standardise(image))
+        x = self.join(self.stem(standardise(image)))
         rows, columns = x.shape[-2:]
         head = self.size.width // self.size.heads
         rotation = grid_rotation(rows, columns, head, x.device)

@@ -87,6 +87,10 @@ class Recipe:
     """Drawn blocks that are cut, inked and scanned coarsely, as much real ink is (degradation.py)."""
     circled: float = 0.12
     """Pages with circles between their sections."""
+    empty: float = 0.02
+    """Share of drawn blocks that hold nothing to read: paper, rules, specks, slices of characters."""
+    sliced: float = 0.08
+    """Share of drawn blocks at whose edge a neighbouring column shows a slice that nobody is to read."""
     tight: float = 0.1
     """Share of synthetic blocks that fill a narrow canvas to its edges."""
     tight_lines: float = 0.15
@@ -104,6 +108,8 @@ class Recipe:
             holed=0.0,
             coarse=0.0,
             circled=0.0,
+            empty=0.0,
+            sliced=0.0,
             tight=0.0,
             tight_lines=0.0,
         )

@@ -73,10 +73,28 @@ def load_start(model: Recogniser, path: Path, codec: Codec) -> None:
     known = (path if path.is_dir() else path.parent) / CODEC
     if known.exists() and load_codec(known) != codec:
         raise InputError(f"{path}: its tokens are not those of the data that is trained on.")
+    if model.size.backbone and not any(name.startswith("join.") for name in state):
+        state = without_stem(state, model)
     try:
         model.load_state_dict(state)
     except RuntimeError:
         raise InputError(f"{path}: its parameters are not those of the network that is trained.") from None
+
+
+def without_stem(state: dict[str, torch.Tensor], model: Recogniser) -> dict[str, torch.Tensor]:
+    """Parameters of a network with another stem, for one with a backbone: this one's own stem, and as many of
+    the other's last encoder layers as this one has; the first ones did what the backbone does."""
+    kept = {name: value for name, value in model.state_dict().items() if name.startswith(("stem.", "join."))}
+    numbers = {int(name.split(".")[1]) for name in state if name.startswith("encoder.")}
+    surplus = len(numbers) - model.size.encoder_layers
+    for name, value in state.items():
+        if name.startswith("encoder."):
+            _, number, rest = name.split(".", 2)
+            if int(number) >= surplus:
+                kept[f"encoder.{int(number) - surplus}.{rest}"] = value
+        elif not name.startswith("stem."):
+            kept[name] = value
+    return kept
 
 
 def load_codec_beside(model: Path) -> Codec:

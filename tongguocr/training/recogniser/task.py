@@ -21,6 +21,7 @@ from tongguocr.training.checkpoint import Checkpoints, open_checkpoints
 from tongguocr.training.distributed import ProcessGroup, join_group, process_rank, world_size
 from tongguocr.training.loop import EndlessFeed, train
 from tongguocr.training.optimisers import freeze, make_optimisers
+from tongguocr.training.recogniser.backbone import load_backbone
 from tongguocr.training.recogniser.block_feed import BlockFeed, Data, Painter
 from tongguocr.training.recogniser.labelled import Labelled
 from tongguocr.training.recogniser.losses import Forward, losses, total
@@ -58,13 +59,23 @@ class RecogniserTask:
         save_model(self.model, folder / MODEL)
 
 
-def train_blocks(data: Data, stage: BlockStage, out: Path, start: Path | None, device: torch.device) -> None:
-    """Train on synthetic blocks and real lines, from nothing or from given weights."""
+def train_blocks(
+    data: Data,
+    stage: BlockStage,
+    out: Path,
+    start: Path | None,
+    device: torch.device,
+    backbone: Path | None = None,
+) -> None:
+    """Train on synthetic blocks and real lines, from nothing or from given weights; `backbone` is PP-OCRv6's
+    recogniser, for a network that has its stem."""
     run, recipe = stage.run, stage.recipe
     feed = BlockFeed(data, recipe, run, process_rank())
     try:
         group = join_group(device)
         model = Recogniser(replace(stage.size, tokens=len(data.codec)))
+        if backbone is not None:
+            load_backbone(model.stem, backbone)
         if start is not None:
             load_start(model, start, data.codec)
         checkpoints, forward = prepare(model, data.codec, run, out, group)
@@ -110,7 +121,7 @@ def prepare(
     model.to(group.device)
     freeze(model, run.frozen)
     model.stem.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    checkpoints = open_checkpoints(out, model, make_optimisers(model, run), group.is_main)
+    checkpoints = open_checkpoints(out, model, make_optimisers(model, run), group.is_main, decay=run.average)
     if run.compile:
         for layer in [*model.encoder, *model.decoder]:
             layer.compile(dynamic=True)
