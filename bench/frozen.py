@@ -24,9 +24,10 @@ from bench.pages import load_folder
 from tongguocr.alignment import DELETION, INSERTION, MATCH, SUBSTITUTION, align
 from tongguocr.engines import ENGINES, open_engine
 from tongguocr.engines.base import BlockInput, Engine
+from tongguocr.engines.decoder_batch import EncodedBlock
 from tongguocr.engines.guard import Guarded
 from tongguocr.engines.prepare import Prepared
-from tongguocr.engines.tongguocr import FIRST_BREAK, FIRST_BYTE, DecodedBlock, EncodedBlock, OnnxEngine
+from tongguocr.engines.tongguocr import FIRST_BREAK, FIRST_BYTE, DecodedBlock, OnnxEngine
 from tongguocr.errors import InputError
 from tongguocr.files import decode_utf8, read_bytes
 from tongguocr.geometry import centre

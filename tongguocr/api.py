@@ -31,23 +31,27 @@ def read(
     direction: WritingMode | None = None,
     turn: bool = True,
     engine: str | Engine = "tongguocr",
+    language_model: bool = True,
 ) -> Page:
     """Read one page: its image file, its pixels, or a page whose lines are known already.
 
     `lines` is a file that has the page's lines (our JSON, PAGE XML, ALTO); without it, `detector` finds them
     and `direction` may say how they follow each other. A page that lies on its side or upside down is read
-    upright, and its `angle` says so, unless `turn` is off.
+    upright, and its `angle` says so, unless `turn` is off. Where the picture leaves a character open, our own
+    engine's candidates are weighed by a language model, unless `language_model` is off.
     """
     from tongguocr.page import Page
     from tongguocr.reader import Reader, Setup, open_lines
 
     page = image if isinstance(image, Page) else _load(image)
+    opened = _open(Setup(engine, detector=None)) if isinstance(engine, str) else Reader(engine)
     reader = Reader(
-        engine=_open(Setup(engine, detector=None)).engine if isinstance(engine, str) else engine,
+        engine=opened.engine,
         detector=None if lines or page.lines else _open(Setup(None, detector=detector)).detector,
         direction=direction,
         given=open_lines(Path(lines)) if lines else None,
         turn=turn,
+        language=opened.language if language_model else None,
     )
     return reader.read(page, Path(page.image).stem)
 
@@ -60,12 +64,20 @@ def read_all(
     direction: WritingMode | None = None,
     turn: bool = True,
     engine: str | Engine = "tongguocr",
+    language_model: bool = True,
 ) -> Iterator[Page]:
     """Read the pages of an image, folder, PDF or IIIF manifest one after the other; `pages` as in "1-3,7"."""
     from tongguocr.sources import open_source
 
     for page in open_source(str(source), pages):
-        yield read(page.load_page(), detector=detector, direction=direction, turn=turn, engine=engine)
+        yield read(
+            page.load_page(),
+            detector=detector,
+            direction=direction,
+            turn=turn,
+            engine=engine,
+            language_model=language_model,
+        )
 
 
 def _load(image: str | Path | Pixels) -> Page:

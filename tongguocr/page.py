@@ -39,6 +39,10 @@ class Char:
     confidence: float | None = None
     candidates: tuple[tuple[str, float], ...] = ()
     """Other readings with their confidence, best first, without `text` itself."""
+    picture: str | None = None
+    """What the picture alone says, where the language model chose another of the candidates."""
+    surprise: float | None = None
+    """How unlikely the language model finds it after the text before it, in bits; only if that is a lot."""
 
 
 @dataclass(frozen=True, slots=True)

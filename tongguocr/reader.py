@@ -16,6 +16,8 @@ from tongguocr.blocks import cut_blocks
 from tongguocr.crops import crop_blocks
 from tongguocr.engines import open_engine
 from tongguocr.engines.base import Engine, fill_page, make_inputs
+from tongguocr.engines.language_model import SHIPPED_LANGUAGE, load_language
+from tongguocr.engines.rescore import rescore
 from tongguocr.errors import InputError
 from tongguocr.formats import LINE_ENDINGS, read_page
 from tongguocr.layout import WritingMode
@@ -52,6 +54,8 @@ class Setup:
     detector: str | None = DEFAULT_DETECTOR
     """What finds lines where none are given; None: a page has the lines that it has."""
     detector_weights: Path | None = None
+    language: Path | None = SHIPPED_LANGUAGE
+    """The folder of the language model that chooses among our engine's candidates; None: nobody does."""
     direction: WritingMode | None = None
     turn: bool = True
     """Whether pages that lie on their side or upside down are turned, if the detector tells."""
@@ -73,6 +77,8 @@ class Reader:
     """Called between finding lines and reading them; raises where reading should stop."""
     turn: bool = True
     """Whether a page that lies on its side or upside down is turned first, if the detector tells."""
+    language: Path | None = None
+    """The folder of the language model that is heard where the picture leaves a character open."""
 
     def read(self, page: Page, name: str = "") -> Page:
         """The page with everything that is written on it, in the order in which it is read.
@@ -119,7 +125,9 @@ class Reader:
         # 3.2, recognition: the characters of a block, with transitions from line to line.
         readings = self.engine.read(make_inputs(page, crops))
         # Block after block back into the lines, in reading order.
-        return fill_page(page, blocks, readings)
+        filled = fill_page(page, blocks, readings)
+        # Context: another of the candidates, where the picture leaves a character open (docs/language.md).
+        return rescore(filled, load_language(self.language)) if self.language is not None else filled
 
 
 def open_reader(setup: Setup, check: Callable[[], None] = lambda: None) -> Reader:
@@ -128,7 +136,13 @@ def open_reader(setup: Setup, check: Callable[[], None] = lambda: None) -> Reade
     detector = None
     if given is None and setup.detector is not None:
         detector = open_detector(setup.detector, setup.detector_weights, setup.threads)
-    return Reader(_open_engines(setup), detector, setup.direction, given, check, setup.turn)
+    language = setup.language if speaks_to_context(setup.engine, setup.second) else None
+    return Reader(_open_engines(setup), detector, setup.direction, given, check, setup.turn, language)
+
+
+def speaks_to_context(engine: str | None, second: str | None = None) -> bool:
+    """Whether a language model is heard on what is read: only our own engine was measured with it, alone."""
+    return engine == "tongguocr" and second is None
 
 
 def _open_engines(setup: Setup) -> Engine | None:

@@ -73,6 +73,7 @@ def torch_tokens(block: BlockInput, most: int) -> list[int]:
             states, pointed, _ = model.decode(torch.tensor([tokens]), places, encoded)
             tokens.append(int(model.score(states[:, -1]).argmax()))
             place = find_peak_torch(pointed[:, -1], picture.shape[1] // 16)
+            place = (place * OnnxSettings().parts).round() / OnnxSettings().parts
             places = torch.cat([places, place[:, None]], 1)
             if tokens[-1] == CODEC.eos:
                 return tokens[1:-1]

@@ -39,7 +39,16 @@ def test_a_doubtful_character_has_all_that_a_proofreader_needs() -> None:
         "x1": "550",
         "y1": "150",
         "context": "【天】地玄",
+        "reason": "unsure",
     }
+
+
+def test_what_the_language_model_changed_or_finds_odd_is_listed_with_the_reason() -> None:
+    changed = Char("習", (0, 0, 1, 1), 0.9, (("皆", 0.1),), picture="皆")
+    odd = Char("鼉", (0, 0, 1, 1), 0.99, surprise=19.5)
+    rows = table(render_table([line_with(changed, Char("之", (0, 0, 1, 1), 0.99), odd)]))
+    told = [(row["character"], row["reason"], row["picture"], row["surprise"]) for row in rows]
+    assert told == [("習", "changed", "皆", ""), ("鼉", "odd", "", "19.5")]
 
 
 def line_with(*chars: Char) -> Page:

@@ -39,6 +39,16 @@ def test_every_page_comes_back_exactly(page: Page) -> None:
     ]
 
 
+def test_what_the_language_model_did_comes_back() -> None:
+    chars = (
+        Char("習", (0, 0, 1, 1), 0.9, (("皆", 0.1),), picture="皆"),
+        Char("鼉", (0, 0, 1, 1), surprise=19.5),
+    )
+    page = Page("", 9, 9, (Line("a", (0, 0, 9, 9), "習鼉", chars=chars),))
+    assert parse_json(render_json(page), PATH) == page
+    assert b"picture" not in render_json(example_page()) and b"surprise" not in render_json(example_page())
+
+
 def test_optional_fields_may_be_missing() -> None:
     page = parse(minimal())
     assert page == Page("", 10, 20, (Line("l1", (1, 2, 3, 4)),))

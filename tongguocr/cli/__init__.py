@@ -27,6 +27,7 @@ from tongguocr.cli import (
     synth,
     train,
     train_data,
+    train_language,
     vocab,
 )
 from tongguocr.cli.arguments import complain
@@ -44,6 +45,7 @@ COMMANDS = {
     "compare": compare,
     "train-data": train_data,
     "train": train,
+    "train-language": train_language,
     "plot": plot,
     "export": export,
     "expand": expand,

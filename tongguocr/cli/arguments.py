@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tongguocr.errors import InputError, need
@@ -41,6 +42,27 @@ def add_no_turn(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> No
         action="store_false",
         help="do not turn pages that lie on their side or upside down",
     )
+
+
+def add_language_model(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+    """The options of commands that read: another language model, or none."""
+    parser.add_argument(
+        "--language-model", type=Path, metavar="DIR", help="another one than the package's (docs/language.md)"
+    )
+    parser.add_argument(
+        "--no-language-model",
+        action="store_true",
+        help="take what the picture says where it leaves characters open, too",
+    )
+
+
+def language_folder(args: argparse.Namespace) -> Path | None:
+    """The folder of the language model that is asked for; None for none."""
+    from tongguocr.engines.language_model import SHIPPED_LANGUAGE
+
+    if args.no_language_model and args.language_model:
+        raise InputError("--language-model and --no-language-model do not go together.")
+    return None if args.no_language_model else args.language_model or SHIPPED_LANGUAGE
 
 
 def add_device(parser: argparse.ArgumentParser) -> None:

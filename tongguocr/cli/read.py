@@ -11,7 +11,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tongguocr.cli.arguments import DIRECTIONS, add_no_turn, check_positive, complain
+from tongguocr.cli.arguments import (
+    DIRECTIONS,
+    add_language_model,
+    add_no_turn,
+    check_positive,
+    complain,
+    language_folder,
+)
 from tongguocr.engines import ENGINES
 from tongguocr.errors import InputError
 from tongguocr.formats import FORMATS, Style, render_page, write_page
@@ -70,6 +77,7 @@ def _add_means(means: argparse._ArgumentGroup) -> None:
     means.add_argument("--engine", metavar="NAME", help=", ".join(ENGINES))
     means.add_argument("--second", metavar="NAME", help="another engine, to show where the two differ")
     means.add_argument("--weights", type=Path, metavar="DIR", help="exported weights of the engine tongguocr")
+    add_language_model(means)
     means.add_argument("--url", metavar="URL", help="the engine server's address")
     means.add_argument("--model", metavar="NAME", help="server: its model; hf: a folder or a hub's name")
 
@@ -139,6 +147,7 @@ def _setup(args: argparse.Namespace, threads: int) -> Setup:
         lines=args.lines,
         detector=args.detector or DEFAULT_DETECTOR,
         detector_weights=args.detector_weights,
+        language=language_folder(args),
         direction=args.direction,
         turn=args.turn,
         threads=threads,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from functools import partial
 
-from tongguocr.cli.arguments import add_no_turn
+from tongguocr.cli.arguments import add_language_model, add_no_turn, language_folder
 from tongguocr.engines import ENGINES
 from tongguocr.errors import InputError, need
 
@@ -20,6 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", metavar="DIR", help="the engine's weights; hf: a folder or a hub's name")
     parser.add_argument("--detector", metavar="NAME", help="what finds lines: tongguocr, rapidocr, none")
     add_no_turn(parser)
+    add_language_model(parser)
     parser.add_argument("--threads", type=int, default=0, metavar="N", help="of each model (one a core)")
     parser.add_argument(
         "--time-limit",
@@ -51,6 +52,7 @@ def run(args: argparse.Namespace) -> int:
         args.api_key_env,
         Bounds(seconds=args.time_limit),
         args.turn,
+        language_folder(args),
     )
     try:
         serve(service, partial(print, flush=True))

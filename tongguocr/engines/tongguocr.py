@@ -4,7 +4,8 @@ Each block's picture is encoded by itself; then the blocks are decoded together,
 greedy choice with the keys and values of the tokens before (paper 3.2: one sequence of character and
 transition tokens a block). With each token the model says where it was read, and is told so in the next step.
 A block's result does not depend on its batch: pictures are never padded, and places that only other blocks
-have are masked.
+have are masked. Where the graph takes runs of tokens, each block is decoded by itself, along a draft
+(drafting.py), many tokens a pass.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,8 @@ from tongguocr.engines.base import (
     batch_up,
     lines_on_page,
 )
+from tongguocr.engines.decoder_batch import Batch, EncodedBlock
+from tongguocr.engines.drafting import Follower, Read, features_at, join_lines, line_places, on_grid
 from tongguocr.engines.guard import UNREADABLE_MARKS, Limits, Watch, character_cap
 from tongguocr.engines.prepare import Prepared, find_peak, prepare
 from tongguocr.engines.weights import DECODER, ENCODER, Weights, load_weights
@@ -38,17 +40,12 @@ from tongguocr.tokens.codec import FIXED, SPECIALS, UNREADABLE, Codec, DecodedCh
 from tongguocr.tokens.transitions import TRANSITIONS
 from tongguocr.weights import open_session
 
-if TYPE_CHECKING:
-    from onnxruntime import InferenceSession
-
 Floats = NDArray[np.float32]
 
 LEAST_PROBABILITY = 0.01
 """Alternatives that are less probable are not mentioned."""
 NOWHERE = -1.0
 """Both coordinates of the place that is told before anything was read."""
-HIDDEN = np.float32(-1e9)
-"""Added to the score of a place that is not the block's own: its weight becomes 0, exactly."""
 FIRST_BREAK = len(SPECIALS)
 FIRST_BYTE = FIRST_BREAK + len(TRANSITIONS)
 FIRST_CHARACTER = len(FIXED)
@@ -64,20 +61,10 @@ class OnnxSettings:
     """Blocks decoded together; more gain little on a few cores."""
     places: int = 12_000
     """Places decoded together, padding included: 110 MB of keys and values."""
-
-
-@dataclass
-class EncodedBlock:
-    """What the encoder gives the decoder to see of one block."""
-
-    dense: Floats
-    pointer: Floats
-    keys: list[Floats]
-    values: list[Floats]
-
-    @property
-    def places(self) -> int:
-        return int(self.dense.shape[1])
+    draft: bool = True
+    """Whether a draft by the dense head is checked many tokens at a time, where the weights' graph can."""
+    parts: int = 4
+    """Of a feature, to which places are rounded before they are fed, where the graph takes runs."""
 
 
 @dataclass
@@ -90,6 +77,8 @@ class DecodedBlock:
     """The likeliest tokens and their probabilities, the chosen one first."""
     places: list[Point]
     """Where each was read, in features."""
+    passes: int = 0
+    """How often the decoder ran."""
 
 
 class OnnxEngine(Engine):
@@ -104,6 +93,7 @@ class OnnxEngine(Engine):
         self.settings = settings
         self.encoder = open_session(self.weights.encoder, folder / ENCODER, threads)
         self.decoder = open_session(self.weights.decoder, folder / DECODER, threads)
+        self.takes_runs = "seen" in {given.name for given in self.decoder.get_inputs()}
         self.free = frozenset(
             FIRST_CHARACTER + k for k, c in enumerate(self.codec.characters) if c in UNREADABLE_MARKS
         )
@@ -134,22 +124,35 @@ class OnnxEngine(Engine):
     def decode(
         self, encoded: Sequence[EncodedBlock], blocks: Sequence[BlockInput], prepared: Sequence[Prepared]
     ) -> list[DecodedBlock]:
-        """Greedy decoding of a batch, until each block has ended or has been stopped."""
+        """Greedy decoding, until each block has ended or has been stopped."""
         limits = self.settings.limits
         texts = [
             DecodedBlock(Watch(character_cap(b.lines, limits), len(b.lines), limits, self.free), None, [], [])
             for b in blocks
         ]
-        batch = _Batch(self.weights, encoded)
+        if not (self.takes_runs and self.settings.draft):
+            self._decode_together(texts, encoded, prepared)
+            return texts
+        for text, seen, block, picture in zip(texts, encoded, blocks, prepared, strict=True):
+            self._decode_along(text, seen, picture, self.draft(seen, block, picture))
+        return texts
+
+    def _decode_together(
+        self, texts: Sequence[DecodedBlock], encoded: Sequence[EncodedBlock], prepared: Sequence[Prepared]
+    ) -> None:
+        """A batch of blocks, one token of each a step."""
+        batch = Batch(self.weights, encoded, self.takes_runs)
         tokens = np.full(len(encoded), self.codec.bos, np.int64)
         places = np.full((len(encoded), 2), NOWHERE, np.float32)
         while batch.rows:
-            ids, probabilities, pointed = batch.step(self.decoder, tokens, places)
+            ids, likely, pointed = batch.step(self.decoder, tokens[:, None], places[:, None])
             for row, k in enumerate(batch.rows):
                 if texts[k].stop is None:
-                    self._take(texts[k], prepared[k], ids[row], probabilities[row], pointed[row])
-                    places[row] = texts[k].places[-1]
-            tokens = ids[:, 0].copy()
+                    place = find_peak(pointed[row, 0, : encoded[k].places], self._grid(prepared[k]))
+                    self._take(texts[k], prepared[k], ids[row, 0], likely[row, 0], place)
+                    texts[k].passes += 1
+                    places[row] = on_grid(place, self.settings.parts) if self.takes_runs else place
+            tokens = ids[:, 0, 0].copy()
             keep = [row for row, k in enumerate(batch.rows) if texts[k].stop is None]
             # Blocks that have ended are carried along until copying the others pays.
             if not keep:
@@ -157,24 +160,60 @@ class OnnxEngine(Engine):
             if len(keep) <= len(batch.rows) // 2:
                 tokens, places = tokens[keep], places[keep]
                 batch.shrink(keep)
-        return texts
+
+    def draft(self, encoded: EncodedBlock, block: BlockInput, picture: Prepared) -> list[Read]:
+        """What the block's text is likely to be, before it is read."""
+        lines = line_places(block, picture, self.weights.stride)
+        places = [place for line in lines for place in line]
+        if not places:
+            return []
+        grid = self._grid(picture)
+        features, channels = features_at(encoded.dense[0], places, grid), encoded.pointer.shape[1]
+        names = Batch.name(self.weights, self.decoder, features, channels)
+        return join_lines(lines, names.tolist(), grid, self.settings.parts)
+
+    def _decode_along(
+        self, text: DecodedBlock, encoded: EncodedBlock, picture: Prepared, draft: Sequence[Read]
+    ) -> None:
+        """One block, a stretch of the draft a pass: kept is what the decoder would have said step by step."""
+        batch, grid = Batch(self.weights, [encoded], True), self._grid(picture)
+        follower = Follower(list(draft), picture.character / self.weights.stride)
+        last = Read(self.codec.bos, (NOWHERE, NOWHERE))
+        while text.stop is None:
+            fed = [last, *follower.run()]
+            tokens = np.array([[read.token for read in fed]], np.int64)
+            places = np.array([[read.place for read in fed]], np.float32)
+            (ids,), (likely,), (pointed,) = batch.step(self.decoder, tokens, places)
+            found = [find_peak(row, grid) for row in pointed]
+            rounded = [on_grid(place, self.settings.parts) for place in found]
+            said = [Read(int(k[0]), place) for k, place in zip(ids, rounded, strict=True)]
+            kept = follower.settle(said)
+            batch.forget(len(fed) - kept)
+            text.passes += 1
+            for k in range(kept):
+                if text.stop is None:
+                    self._take(text, picture, ids[k], likely[k], found[k])
+            last = said[kept - 1]
+
+    def _grid(self, picture: Prepared) -> tuple[int, int]:
+        """Rows and columns of a picture's features."""
+        high, wide = picture.picture.shape
+        return high // self.weights.stride, wide // self.weights.stride
 
     def _take(
-        self, text: DecodedBlock, picture: Prepared, ids: NDArray[np.int64], likely: Floats, pointed: Floats
+        self, text: DecodedBlock, picture: Prepared, ids: NDArray[np.int64], likely: Floats, place: Point
     ) -> None:
         """One more token of one block, and where it was read."""
-        stride = self.weights.stride
-        rows, columns = (side // stride for side in picture.picture.shape)
-        x, y = find_peak(pointed[: rows * columns], (rows, columns))
-        text.places.append((x, y))
+        text.places.append(place)
         token = int(ids[0])
         if token == self.codec.eos:
             text.stop = "end"
             return
         text.candidates.append((ids, likely))
+        size = self.weights.stride / picture.character
         text.stop = text.watch.add(
             token,
-            (x * stride / picture.character, y * stride / picture.character),
+            (place[0] * size, place[1] * size),
             starts_character=token >= FIRST_BYTE and token not in CONTINUATION,
             ends_line=FIRST_BREAK <= token < FIRST_BYTE,
         )
@@ -220,52 +259,6 @@ class OnnxEngine(Engine):
 def is_written(text: str) -> bool:
     """Whether books can hold it: neither U+FFFD nor a control, private or unassigned code point."""
     return all(is_ideograph(c) or (c != UNREADABLE and unicodedata.category(c)[0] != "C") for c in text)
-
-
-class _Batch:
-    """The blocks that are being decoded: what they see, and keys and values of the tokens so far."""
-
-    def __init__(self, weights: Weights, encoded: Sequence[EncodedBlock]) -> None:
-        self.rows = list(range(len(encoded)))
-        most = max((block.places for block in encoded), default=0)
-        self.layers = range(weights.layers)
-        shape = (len(encoded), weights.heads, weights.head, 0)
-        self.feed: dict[str, Any] = {
-            "mask": np.stack([_padded(np.zeros(s.places, np.float32), most, 0, HIDDEN) for s in encoded]),
-            "dense": np.concatenate([_padded(s.dense, most, 1) for s in encoded]),
-            "pointer": np.concatenate([_padded(s.pointer, most, 2) for s in encoded]),
-        }
-        for n in self.layers:
-            self.feed[f"keys_{n}"] = np.concatenate([_padded(s.keys[n], most, 3) for s in encoded])
-            self.feed[f"values_{n}"] = np.concatenate([_padded(s.values[n], most, 2) for s in encoded])
-            self.feed[f"past_keys_{n}"] = np.zeros(shape, np.float32)
-            self.feed[f"past_values_{n}"] = np.zeros((*shape[:2], 0, shape[2]), np.float32)
-
-    def step(
-        self, decoder: InferenceSession, tokens: NDArray[np.int64], places: Floats
-    ) -> tuple[NDArray[np.int64], Floats, Floats]:
-        """Feed one token a block and its place; candidates, their probabilities, where the pointer points."""
-        names = ["candidates", "probabilities", "pointed"]
-        names += [f"new_{part}_{n}" for part in ("keys", "values") for n in self.layers]
-        fed = {"tokens": tokens, "place": places, **self.feed}
-        ids, probabilities, pointed, *new = decoder.run(names, fed)
-        for n in self.layers:
-            self.feed[f"past_keys_{n}"] = new[n]
-            self.feed[f"past_values_{n}"] = new[len(self.layers) + n]
-        return ids, probabilities, pointed
-
-    def shrink(self, keep: Sequence[int]) -> None:
-        """Go on with some of the rows only."""
-        self.rows = [self.rows[row] for row in keep]
-        self.feed = {name: np.ascontiguousarray(value[list(keep)]) for name, value in self.feed.items()}
-
-
-def _padded(values: Floats, length: int, axis: int, fill: np.float32 = np.float32(0)) -> Floats:
-    if values.shape[axis] == length:
-        return values
-    shape = list(values.shape)
-    shape[axis] = length - shape[axis]
-    return np.concatenate([values, np.full(shape, fill, np.float32)], axis)
 
 
 def fit_boxes(line: Line, reading: LineReading, region: Box) -> LineReading:

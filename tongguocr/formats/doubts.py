@@ -1,8 +1,8 @@
 """A table of doubtful characters for proofreading: pages in, CSV out.
 
-One row for each character whose confidence is below the threshold: where it stands, what was read, what else
-it may be, its box in the image as it lies, and the line with the character in 【】. Characters without a
-confidence are not listed.
+One row for each character whose confidence is below the threshold, that the language model changed, or that
+it finds odd in its place: where it stands, what was read, what else it may be, its box in the image as it
+lies, the line with the character in 【】, and why it is listed. No confidence is no doubt.
 """
 
 from __future__ import annotations
@@ -34,8 +34,15 @@ COLUMNS = (
     "x1",
     "y1",
     "context",
+    "reason",
+    "picture",
+    "surprise",
 )
-"""`position` counts the line's characters from 1."""
+"""`position` counts the line's characters from 1. `reason` is one of REASONS; `picture` is what the picture
+alone says, where the language model chose otherwise; `surprise` the bits by which it finds this odd."""
+REASONS = ("unsure", "changed", "odd")
+"""The picture is not sure; the language model chose another of its candidates; the picture is sure, and the
+character is unlikely after the text before it. Of several one is told: changed, then unsure."""
 
 
 def render_doubts(page: Page, path: Path) -> bytes:
@@ -64,7 +71,7 @@ def _page_rows(page: Page, number: int, threshold: float) -> Iterator[list[objec
     """The page's rows, in reading order; a page whose image has no name goes by its number."""
     for line in as_it_lies(page).lines:
         for index, char in enumerate(line.chars):
-            if char.confidence is not None and char.confidence < threshold:
+            if reason := reason_for(char, threshold):
                 name = page.image or str(number)
                 yield [
                     name,
@@ -73,7 +80,20 @@ def _page_rows(page: Page, number: int, threshold: float) -> Iterator[list[objec
                     *_readings(char),
                     *map(to_decimal, char.box),
                     _context(line, index),
+                    reason,
+                    char.picture or "",
+                    "" if char.surprise is None else plain(char.surprise),
                 ]
+
+
+def reason_for(char: Char, threshold: float = THRESHOLD) -> str | None:
+    """Why a character is listed, or None."""
+    unsure, changed, odd = REASONS
+    if char.picture is not None:
+        return changed
+    if char.confidence is not None and char.confidence < threshold:
+        return unsure
+    return odd if char.surprise is not None else None
 
 
 def _readings(char: Char) -> list[object]:

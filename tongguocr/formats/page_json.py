@@ -115,6 +115,10 @@ def _char_object(char: Char) -> dict[str, object]:
         out["confidence"] = plain(char.confidence)
     if char.candidates:
         out["candidates"] = [[text, plain(confidence)] for text, confidence in char.candidates]
+    if char.picture is not None:
+        out["picture"] = char.picture
+    if char.surprise is not None:
+        out["surprise"] = plain(char.surprise)
     return out
 
 
@@ -176,6 +180,8 @@ def _char(data: Any, where: str) -> Char:
             _candidate(item, f"{where}.candidates[{n}]")
             for n, item in enumerate(_list(data, "candidates", f"{where}."))
         ),
+        picture=None if data.get("picture") is None else one_line(data["picture"], f"{where}.picture"),
+        surprise=_number(data.get("surprise"), f"{where}.surprise"),
     )
 
 
@@ -237,6 +243,12 @@ def _polygon(value: Any, where: str) -> tuple[Point, ...] | None:
         if not isinstance(point, list) or len(point) != 2 or not all(map(is_number, point)):
             raise InputError(f"{where}[{n}] must be two numbers.")
     return tuple((x, y) for x, y in value)
+
+
+def _number(value: Any, where: str) -> float | None:
+    if value is not None and not is_number(value):
+        raise InputError(f"{where} must be a number.")
+    return None if value is None else value
 
 
 def _confidence(value: Any, where: str) -> float | None:

@@ -18,6 +18,7 @@ from tongguocr.engines import ENGINES
 from tongguocr.engines.base import BlockInput
 from tongguocr.engines.glm.engine import HfEngine
 from tongguocr.engines.guard import find_loop
+from tongguocr.engines.language_model import SHIPPED_LANGUAGE
 from tongguocr.engines.prepare import is_blank
 from tongguocr.errors import InputError
 from tongguocr.geometry import Box
@@ -103,6 +104,7 @@ def open_models(
     threads: int = 0,
     check: Callable[[], None] = lambda: None,
     turn: bool = True,
+    language: Path | None = SHIPPED_LANGUAGE,
 ) -> Models:
     """Load what is named; `model` is the folder of the engine's weights, or for hf a name on the hub."""
     if engine not in SERVED:
@@ -115,6 +117,7 @@ def open_models(
         weights=Path(model) if model and not full_size else None,
         model=model,
         detector=None if detector == NO_DETECTOR else detector,
+        language=language,
         turn=turn,
         threads=threads,
     )

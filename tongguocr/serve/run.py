@@ -13,10 +13,12 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import FrameType
 
 import uvicorn
 
+from tongguocr.engines.language_model import SHIPPED_LANGUAGE
 from tongguocr.errors import InputError
 from tongguocr.reader import DEFAULT_DETECTOR, DEFAULT_ENGINE
 from tongguocr.serve.app import make_app
@@ -42,6 +44,8 @@ class Service:
     bounds: Bounds = field(default_factory=Bounds)
     turn: bool = True
     """Whether pages that lie on their side or upside down are turned, unless a client says."""
+    language: Path | None = SHIPPED_LANGUAGE
+    """The folder of the language model; None for none."""
 
 
 def serve(service: Service, say: Callable[[str], None] = print) -> None:
@@ -50,7 +54,13 @@ def serve(service: Service, say: Callable[[str], None] = print) -> None:
     with open_socket(service.host, service.port) as listening:
         queue = RequestQueue(service.bounds)
         models = open_models(
-            service.engine, service.model, service.detector, service.threads, queue.check, service.turn
+            service.engine,
+            service.model,
+            service.detector,
+            service.threads,
+            queue.check,
+            service.turn,
+            service.language,
         )
         server = _Server(make_app(models, queue, key), queue)
         # From here on clients that come wait; before, they are refused.

@@ -37,16 +37,17 @@ def write(
     """Scores and the pointer's word after each of these tokens, fed one by one."""
     feed = dict(seen)
     feed["mask"] = np.zeros(seen["dense"].shape[:2], np.float32)
+    feed["seen"] = np.zeros((0, SIZE.width), np.float32)
     for n in range(LAYERS):
         feed[f"past_keys_{n}"] = np.zeros((1, HEADS, HEAD, 0), np.float32)
         feed[f"past_values_{n}"] = np.zeros((1, HEADS, 0, HEAD), np.float32)
     names = [output.name for output in decoder.get_outputs()]
     scores, pointed = [], []
     for token, place in zip(tokens, places_of(tokens), strict=True):
-        fed = feed | {"tokens": np.array([token]), "place": place[None]}
+        fed = feed | {"tokens": np.array([[token]]), "place": place[None, None]}
         out = dict(zip(names, decoder.run(None, fed), strict=True))
         scores.append(out["scores"][0])
-        pointed.append(out["pointed"][0])
+        pointed.append(out["pointed"][0, 0])
         for n in range(LAYERS):
             feed[f"past_keys_{n}"], feed[f"past_values_{n}"] = out[f"new_keys_{n}"], out[f"new_values_{n}"]
     return np.stack(scores), np.stack(pointed)

@@ -177,7 +177,7 @@ class BlockMaker:
         assert self.line_blocks is not None
         # Where nothing is asked for nothing is drawn: blocks for validation must not change.
         tight = bool(self.recipe.tight_lines and self.rng.random() < self.recipe.tight_lines)
-        canvases = self.narrow if tight else self.recipe.canvases
+        canvases = self.narrow if tight else self.recipe.canvases_of_columns
         canvas = canvases[int(self.rng.integers(len(canvases)))]
         composer = self.line_blocks.resized(canvas.height, canvas.width, float(tight))
         blocks: list[LineBlock] = []

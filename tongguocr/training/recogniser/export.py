@@ -1,10 +1,13 @@
 """A trained `Recogniser` -> the folder of ONNX files that `tongguocr.engines.tongguocr` reads without torch.
 
 Two graphs. `encoder.onnx` takes one image of any size and gives what the decoder attends to: each layer's
-keys and values, the pointer's keys and what it reads. `decoder.onnx` takes one token and its place a block,
-for a batch of blocks, with the keys and values of the tokens before; it gives the next token's candidates
-and, for every place, how surely the pointer points there. Blocks with fewer places are padded and
-masked. Keys come transposed, so that no step has to turn them. `codec.json` is the token table, and
+keys and values, the pointer's keys and what it reads. `decoder.onnx` takes a run of tokens and their places a
+block, for a batch of blocks, with the keys and values of the tokens before; it gives the candidates that
+follow each token and, for every place, how surely the pointer points there. A run of one is a step of
+decoding; a longer one checks a draft at once.
+Blocks with fewer places are padded and masked. `seen` are features of the dense head that are to be named,
+for drafts: they go through the very product that scores tokens, behind them, and come out as more rows of
+candidates. Keys come transposed, so that no step has to turn them. `codec.json` is the token table, and
 `manifest.json` names every file with its SHA-256 and size. Each graph notes where it keeps the network's
 parameters (quantise.py), so that `restore.py` can make the network from the folder again.
 """
@@ -47,6 +50,8 @@ from tongguocr.weights import FORMAT, MANIFEST, VERSION, sha256
 OPSET = 18
 CANDIDATES = 5
 """How many readings of a step come out with their probabilities, the chosen one included."""
+HIDDEN = -1e9
+"""Added to the scores of tokens that come later: their weight becomes 0, exactly."""
 
 
 class EncoderGraph(nn.Module):
@@ -64,7 +69,7 @@ class EncoderGraph(nn.Module):
 
 
 class DecoderGraph(nn.Module):
-    """The decoder's graph: one step for a batch of blocks."""
+    """The decoder's graph: a run of tokens for a batch of blocks."""
 
     def __init__(self, model: Recogniser) -> None:
         super().__init__()
@@ -74,6 +79,7 @@ class DecoderGraph(nn.Module):
         self,
         tokens: Tensor,
         place: Tensor,
+        seen: Tensor,
         mask: Tensor,
         dense: Tensor,
         pointer: Tensor,
@@ -82,11 +88,19 @@ class DecoderGraph(nn.Module):
         past_keys: list[Tensor],
         past_values: list[Tensor],
     ) -> tuple[Tensor, ...]:
-        """One token a block; `mask` (batch x places) is 0 on places of the block, very low on padding."""
+        """As many tokens a block; `mask` (batch x places) is 0 on places of the block, very low on padding.
+
+        Scores and candidates are those after each token of each block, then those of each row of `seen`.
+        """
         size, model = self.model.size, self.model
-        at = torch.full((1,), past_keys[0].shape[3], dtype=torch.int64)
+        before = past_keys[0].shape[3]
+        at = torch.arange(before, before + tokens.shape[1])
+        later = torch.arange(before + tokens.shape[1])[None] > at[:, None]
+        unseen = later.to(mask.dtype) * HIDDEN
         rotation = line_rotation(at, size.width // size.heads)
-        x, pointed = model.embed(tokens, place)[:, None], mask
+        # Rows and products of plain matrices are what the quantised graph looks up and multiplies.
+        x = model.embed(tokens.flatten(), place.flatten(0, 1)).reshape(*tokens.shape, size.width)
+        pointed = mask
         all_keys, all_values = [], []
         for number, module in enumerate(model.decoder):
             layer = cast(DecoderLayer, module)
@@ -95,7 +109,7 @@ class DecoderGraph(nn.Module):
             all_keys.append(torch.cat([past_keys[number], rotate(key, rotation).transpose(2, 3)], 3))
             all_values.append(torch.cat([past_values[number], value], 2))
             query = rotate(layer.own.queries(inner), rotation)
-            x = x + _mix(layer.own, query, all_keys[-1], all_values[-1], None)
+            x = x + _mix(layer.own, query, all_keys[-1], all_values[-1], unseen)
             query = layer.cross.queries(layer.before_cross(x))
             x = x + _mix(layer.cross, query, keys[number], values[number], mask[:, None, None])
             x = x + layer.feed(layer.before_feed(x))
@@ -103,15 +117,14 @@ class DecoderGraph(nn.Module):
                 scores = model.pointer(x, pointer.transpose(1, 2))
                 pointed = (scores + mask[:, None]).softmax(-1)
                 x = x + pointed @ dense
-        scores = model.score(model.after_decoder(x[:, 0]))
+        scores = model.score(torch.cat([model.after_decoder(x).flatten(0, 1), seen]))
         best = scores.softmax(-1).topk(min(CANDIDATES, size.tokens))
-        return scores, best.values, best.indices, pointed[:, 0], *all_keys, *all_values
+        return scores, best.values, best.indices, pointed, *all_keys, *all_values
 
 
-def _mix(attention: Attention, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:
+def _mix(attention: Attention, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Tensor:
     """Attention written out, for keys that come transposed."""
-    scores = query @ keys * (query.shape[-1] ** -0.5)
-    weights = (scores if mask is None else scores + mask).softmax(-1)
+    weights = (query @ keys * (query.shape[-1] ** -0.5) + mask).softmax(-1)
     return attention.out((weights @ values).transpose(1, 2).flatten(2))
 
 
@@ -205,7 +218,7 @@ def export_encoder(model: Recogniser) -> onnx.ModelProto:
 
 def export_decoder(model: Recogniser) -> onnx.ModelProto:
     size = model.size
-    batch, places, past, head = 3, 5, 4, size.width // size.heads
+    batch, places, past, length, seen, head = 3, 5, 4, 7, 11, size.width // size.heads
     layers = range(size.decoder_layers)
     shapes = {
         "keys": (batch, size.heads, head, places),
@@ -214,14 +227,15 @@ def export_decoder(model: Recogniser) -> onnx.ModelProto:
         "past_values": (batch, size.heads, past, head),
     }
     example = (
-        torch.zeros(batch, dtype=torch.int64),
-        torch.zeros(batch, 2),
+        torch.zeros(batch, length, dtype=torch.int64),
+        torch.zeros(batch, length, 2),
+        torch.zeros(seen, size.width),
         torch.zeros(batch, places),
         torch.zeros(batch, places, size.width),
         torch.zeros(batch, POINTER, places),
         *([torch.zeros(shape) for _ in layers] for shape in shapes.values()),
     )
-    dims = {name: torch.export.Dim(name) for name in ("batch", "places", "past")}
+    dims = {name: torch.export.Dim(name) for name in ("batch", "places", "past", "length", "seen")}
     along = {
         "keys": (3, "places"),
         "values": (2, "places"),
@@ -229,15 +243,16 @@ def export_decoder(model: Recogniser) -> onnx.ModelProto:
         "past_values": (2, "past"),
     }
     dynamic: dict[str, Any] = {
-        "tokens": {0: dims["batch"]},
-        "place": {0: dims["batch"]},
+        "tokens": {0: dims["batch"], 1: dims["length"]},
+        "place": {0: dims["batch"], 1: dims["length"]},
+        "seen": {0: dims["seen"]},
         "mask": {0: dims["batch"], 1: dims["places"]},
         "dense": {0: dims["batch"], 1: dims["places"]},
         "pointer": {0: dims["batch"], 2: dims["places"]},
     }
     for name, (axis, dim) in along.items():
         dynamic[name] = [{0: dims["batch"], axis: dims[dim]} for _ in layers]
-    inputs = ["tokens", "place", "mask", "dense", "pointer"]
+    inputs = ["tokens", "place", "seen", "mask", "dense", "pointer"]
     inputs += [f"{name}_{n}" for name in along for n in layers]
     outputs = ["scores", "probabilities", "candidates", "pointed"]
     outputs += [f"{name}_{n}" for name in ("new_keys", "new_values") for n in layers]

@@ -42,6 +42,10 @@ NARROW = (
 or two to three columns."""
 
 
+LEAST_COLUMN = 300
+"""Pixels of a canvas's height from which on real lines, six characters or more of them, are set on it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Recipe:
     """What the blocks of a stage are like."""
@@ -52,9 +56,13 @@ class Recipe:
         Canvas(320, 832, 192),
         Canvas(1024, 608, 84),
         Canvas(512, 160, 448),
+        Canvas(256, 704, 192),
+        Canvas(176, 448, 256),
+        Canvas(112, 320, 256),
+        Canvas(64, 224, 256),
     )
     """Five columns of 21 characters, a corner of a page, a register, ten columns, a fold's title: about
-    equal work each."""
+    equal work each. Then rows of a table's cells, and words that run across the page."""
     size: tuple[float, float] = (34.0, 50.0)
     """Pixels of a character's height, for most blocks."""
     small: tuple[float, float] = (20.0, 34.0)
@@ -95,6 +103,12 @@ class Recipe:
     """Share of synthetic blocks that fill a narrow canvas to its edges."""
     tight_lines: float = 0.15
     """Share of batches of real lines that fill a narrow canvas."""
+
+    @property
+    def canvases_of_columns(self) -> tuple[Canvas, ...]:
+        """Those high enough for columns of real lines."""
+        high = max(canvas.height for canvas in self.canvases)
+        return tuple(c for c in self.canvases if c.height >= min(LEAST_COLUMN, high))
 
     @property
     def for_validation(self) -> Recipe:
