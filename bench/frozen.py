@@ -3,7 +3,8 @@
 FOLDER is what `tongguocr synth --bench` wrote. Printed for each engine: AR and CR over all pages together,
 the recall of rare characters (rank beyond 6,000 by the counts), how long the longest page is beside its
 reference; and for our own engine the share of right transition tokens and of characters whose predicted
-centre lies in the true box. Nothing is folded.
+centre lies in the true box. Nothing is folded. With `--kinds` there is a row for each kind of page too: a
+page's file is called NUMBER-KIND.
 """
 
 from __future__ import annotations
@@ -51,14 +52,31 @@ class Tally:
     pages: dict[str, tuple[Counter[str], float]] = field(default_factory=dict)
 
     def row(self) -> list[str]:
-        wanted = sum(self.steps[step] for step in (MATCH, SUBSTITUTION, DELETION))
-        right, invented = self.steps[MATCH], self.steps[INSERTION]
-        shares = [(right - invented) / wanted, right / wanted, share(self.rare)]
+        shares = [*rates(self.steps), share(self.rare)]
         moves = sum(self.transitions[step] for step in (MATCH, SUBSTITUTION, DELETION))
         faults = sum(self.transitions.values()) - self.transitions[MATCH]
         shares += [1 - faults / moves if moves else float("nan"), share(self.centres), self.longest]
         seconds = sum(seconds for _, seconds in self.pages.values())
         return [*(f"{100 * value:.2f}" for value in shares), f"{seconds / len(self.pages):.2f}"]
+
+    def kinds(self) -> dict[str, Counter[str]]:
+        """The steps on all pages of each kind."""
+        found: dict[str, Counter[str]] = {}
+        for image, (steps, _) in self.pages.items():
+            found.setdefault(kind_of(image), Counter()).update(steps)
+        return dict(sorted(found.items()))
+
+
+def rates(steps: Counter[str]) -> tuple[float, float]:
+    """AR and CR."""
+    wanted = max(sum(steps[step] for step in (MATCH, SUBSTITUTION, DELETION)), 1)
+    return (steps[MATCH] - steps[INSERTION]) / wanted, steps[MATCH] / wanted
+
+
+def kind_of(image: str) -> str:
+    """The kind of a page, whose file is called NUMBER-KIND; other pages have none."""
+    number, _, kind = Path(image).stem.partition("-")
+    return kind if number.isdigit() else ""
 
 
 def share(counts: Counter[bool]) -> float:
@@ -148,6 +166,20 @@ def rare_characters(path: Path, pages: Sequence[Page]) -> frozenset[str]:
     return frozenset(char for page in pages for char in plain(page.full_text) if char not in common)
 
 
+def tabulate_kinds(tallies: dict[str, Tally]) -> Table:
+    """A row for each kind, with AR and CR of each engine."""
+    table = Table("kind", title=f"By kinds, percent; {machine()}")
+    for name in ("pages", "characters", *(f"{e} {figure}" for e in tallies for figure in ("AR", "CR"))):
+        table.add_column(name, justify="right")
+    by_engine = [tally.kinds() for tally in tallies.values()]
+    pages = Counter(kind_of(image) for tally in list(tallies.values())[:1] for image in tally.pages)
+    for kind, steps in by_engine[0].items():
+        wanted = steps.total() - steps[INSERTION]
+        figures = [f"{100 * value:.2f}" for kinds in by_engine for value in rates(kinds[kind])]
+        table.add_row(kind or "-", f"{pages[kind]}", f"{wanted}", *figures)
+    return table
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Read the frozen benchmark with given lines.")
     parser.add_argument("folder", type=Path, metavar="FOLDER")
@@ -156,6 +188,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--weights", type=Path, metavar="DIR")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--worst", type=int, default=0, metavar="N", help="name the pages read worst")
+    parser.add_argument("--kinds", action="store_true", help="a row for each kind of page too")
     chosen = parser.parse_args(arguments)
     console = Console(width=120)
     pages = list(load_folder(chosen.folder))
@@ -165,10 +198,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     table = Table(title=f"{len(pages)} pages, percent; {machine()}")
     for name in ("engine", "AR", "CR", "rare", "transitions", "centres", "longest", "s/page"):
         table.add_column(name, justify="left" if name == "engine" else "right")
+    tallies: dict[str, Tally] = {}
     for name in chosen.engine or ("tongguocr", "rapidocr"):
         ours = Watched(chosen.weights or SHIPPED, chosen.threads) if name == "tongguocr" else None
-        engine = Guarded(ours) if ours else open_engine(name, chosen.weights)
-        tally = Tally()
+        engine = Guarded(ours) if ours else open_engine(name, chosen.weights, chosen.threads)
+        tally = tallies[name] = Tally()
         for page in pages:
             count_page(page, engine, rare, tally)
             if ours:
@@ -178,6 +212,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for image in sorted(errors, key=errors.__getitem__)[-chosen.worst :] if chosen.worst else ():
             console.print(f"{name} {image}: {100 * errors[image]:.1f} % wrong")
     console.print(table)
+    if chosen.kinds:
+        console.print(tabulate_kinds(tallies))
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from PIL import Image
 from recognise_pages import make_page
 from tiny_recogniser import write_tiny
 
-from bench.frozen import Tally, count_page, matches, rare_characters
+from bench.frozen import Tally, count_page, kind_of, matches, rare_characters, tabulate_kinds
 from tongguocr.engines.base import BlockInput, BlockReading, LineReading
 from tongguocr.formats import write_page
 from tongguocr.page import Char, Page
@@ -66,6 +66,16 @@ def test_wrong_and_misplaced_characters_are_counted() -> None:
     count_page(page, Knowing(page, wrong="一", shift=500), frozenset("一丁"), tally)
     ar, cr, rare, _, centres, longest, _ = tally.row()
     assert (ar, cr, rare, centres, longest) == ("88.89", "88.89", "50.00", "0.00", "100.00")
+
+
+def test_kinds_have_rows_of_their_own() -> None:
+    assert [kind_of(name) for name in ("00004-cut-leaf.jpg", "page.png", "a-b.png")] == ["cut-leaf", "", ""]
+    tally = Tally()
+    for name, wrong in (("1-verse.png", ""), ("2-verse.png", "一"), ("3-notes.png", "一")):
+        page = replace(labelled(), image=name)
+        count_page(page, Knowing(page, wrong=wrong), None, tally)
+    columns = [list(column.cells) for column in tabulate_kinds({"ours": tally}).columns]
+    assert columns[:4] == [["notes", "verse"], ["1", "2"], ["9", "18"], ["88.89", "94.44"]]
 
 
 def test_characters_that_were_read_right_are_paired() -> None:
