@@ -1,8 +1,8 @@
 """Real woodblock pages read end to end: `python -m bench.nomna FOLDER [--weights DIR] [--worst N]`.
 
-FOLDER has pages of 大越史記全書 with labelled lines (training/detector/line_pages.py). Read is the tenth whose
-lines `tongguocr train-data` holds out of the recogniser's training: the page's name in the table of lines
-tells. The detector was trained on other parts of the book, so that it may have seen the layout of some of
+FOLDER has pages of 大越史記全書 with labelled lines (training/detector/line_pages.py). Read is the tenth
+whose lines `tongguocr train-data` holds out of the recogniser's training: the page's name in the table of
+lines tells. The detector was trained on other parts of the book and may have seen the layout of some of
 these pages; the rows "new to both" are those that nothing has seen. Each engine finds lines with its own
 detector; ours hears the language model as it does for its users. The order of lines is ours for both.
 
