@@ -3,8 +3,8 @@
 A crop without text is a page with one line that fills it, as if a detector had been wrong. There are `EACH`
 of every kind, each drawn from its number alone: paper, rules, frames, specks, stains, borders, seals without
 a character, pieces of pictures. With `--pages` (labelled pages, see bench.nomna) real ones are cut from
-inside the block of lines, where no box touches: gaps between columns, empty rests of columns, and such rests
-with a slice of the neighbours at their sides. With `--dev` (pages.json with its images, see bench.recogniser)
+inside the block of lines, where no box touches: gaps between columns, empty rests of columns, those where
+the other side shows through, and rests with a slice of the neighbours at their sides. With `--dev` (pages.json with its images, see bench.recogniser)
 they are cut from the margins. Printed: the characters that each engine wrote; crops on which the first engine
 wrote any go to `--out`.
 """
@@ -38,6 +38,10 @@ EACH = 25
 SEED = 1644
 SLICE = (0.1, 0.25)
 """So much of a neighbour's breadth is seen at the side of a slice."""
+FAINT = 0.6
+"""What has less than this share of the lines' contrast is no text of this side."""
+SHOWN = 0.3
+"""What has more than this share of it shows through from the other side."""
 Draw: TypeAlias = Callable[[Image.Image, np.random.Generator], None]
 
 
@@ -175,15 +179,37 @@ def gaps(page: LabelledPage) -> Iterator[Box]:
                     yield strip
 
 
-def rests(page: LabelledPage) -> Iterator[Box]:
-    """What is empty below a short column, down to the end of the others."""
+def rests(page: LabelledPage, faintest: float = 0.0, darkest: float = FAINT) -> Iterator[Box]:
+    """What is empty below a short column, down to the end of the others: with this share of the lines' ink.
+
+    What is as dark as the lines may be text that nobody has labelled.
+    """
     taken = [*(label.box for label in page.labels), *page.unread]
     bottom = union(label.box for label in page.labels)[3]
+    typical = float(np.median([contrast(page, label.box) for label in page.labels]))
     for x0, _, x1, y1 in (label.box for label in page.labels):
         # The last character's end lies below many a box.
-        rest = (x0, y1 + 8, x1, bottom)
-        if x1 - x0 > 18 and bottom - y1 > 60 and is_free(rest, taken):
+        rest, wide = (x0, y1 + 8, x1, bottom), x1 - x0
+        if wide <= 18 or bottom - y1 <= 60 or not is_free(rest, taken):
+            continue
+        middle = (x0 + wide / 5, y1 + 8, x1 - wide / 5, bottom - 12)
+        if faintest <= contrast(page, middle) / typical < darkest:
             yield rest
+
+
+def bare_rests(page: LabelledPage) -> Iterator[Box]:
+    return rests(page, darkest=SHOWN)
+
+
+def shown_rests(page: LabelledPage) -> Iterator[Box]:
+    return rests(page, faintest=SHOWN)
+
+
+def contrast(page: LabelledPage, box: Box) -> float:
+    """How much darker a box's ink is than the page's paper."""
+    x0, y0, x1, y1 = (round(value) for value in box)
+    inside = page.pixels[max(y0, 0) : y1, max(x0, 0) : x1]
+    return float(np.percentile(page.pixels, 85) - np.percentile(inside, 5)) if inside.size else 0.0
 
 
 def slices(page: LabelledPage) -> Iterator[Box]:
@@ -203,36 +229,47 @@ def slices(page: LabelledPage) -> Iterator[Box]:
             )
 
 
-REAL: dict[str, Callable[[LabelledPage], Iterator[Box]]] = {"gaps": gaps, "rests": rests, "slices": slices}
+REAL: dict[str, tuple[Callable[[LabelledPage], Iterator[Box]], int]] = {
+    "gaps": (gaps, EACH),
+    "rests": (bare_rests, EACH // 2),
+    "show-through": (shown_rests, EACH - EACH // 2),
+    "slices": (slices, EACH),
+}
+"""Where real crops are cut, and how many."""
 
 
 def real_crops(pages: Sequence[LabelledPage]) -> Iterator[Crop]:
-    """As many of each real kind, evenly out of all that there are."""
-    for kind, find in REAL.items():
+    """The real kinds, evenly out of all places that there are."""
+    for kind, (find, number) in REAL.items():
         places = [(page, box) for page in pages for box in find(page)]
-        for k in np.linspace(0, len(places) - 1, min(EACH, len(places))).round().astype(int).tolist():
+        for k in np.linspace(0, len(places) - 1, min(number, len(places))).round().astype(int).tolist():
             page, (x0, y0, x1, y1) = places[k]
             pixels = page.pixels[round(y0) : round(y1), max(round(x0), 0) : round(x1)]
             yield Crop(kind, f"{kind}-{Path(page.image).stem}-{round(x0)}", np.ascontiguousarray(pixels))
 
 
+def margins(page: Page, wide: int) -> Iterator[Box]:
+    """Strips above and below all lines; at the sides there may be the fold's text."""
+    x0, y0, x1, y1 = union(line.box for line in page.lines)
+    away, least = 14, 12
+    for left in (x0, (x0 + x1) / 2, x1 - wide):
+        above = (left, max(y0 - away - 3 * wide, 0), left + wide, y0 - away)
+        below = (left, y1 + away, left + wide, min(y1 + away + 3 * wide, page.height))
+        yield from (box for box in (above, below) if box[3] - box[1] >= least)
+
+
 def margin_crops(pages: Sequence[Page]) -> Iterator[Crop]:
-    """Strips outside of all lines, at the four sides by turns, in the shape of columns."""
-    for k in range(EACH):
-        page, rng = pages[k % len(pages)], np.random.default_rng([SEED, 99, k])
-        x0, y0, x1, y1 = union(line.box for line in page.lines)
-        wide, away = int(rng.integers(20, 46)), 14
-        places = [
-            (x1 + away, y0, x1 + away + wide, y1),
-            (x0 - away - wide, y0, x0 - away, y1),
-            (x0, y0 - away - 3 * wide, x0 + wide, y0 - away),
-            (x1 - wide, y1 + away, x1, y1 + away + 3 * wide),
-        ]
-        inside = [b for b in places if b[0] >= 0 and b[1] >= 0 and b[2] <= page.width and b[3] <= page.height]
-        if inside and page.pixels is not None:
-            left, top, right, bottom = (round(v) for v in inside[k // len(pages) % len(inside)])
-            pixels = np.ascontiguousarray(page.pixels[top:bottom, left:right])
-            yield Crop("margins", f"margins-{k:02d}", pixels)
+    """Of all pages by turns; later rounds are of other breadths."""
+    count = 0
+    for wide in (40, 24):
+        for page in pages:
+            for box in margins(page, wide) if page.pixels is not None else ():
+                x0, y0, x1, y1 = (round(value) for value in box)
+                if count < EACH and page.pixels is not None:
+                    yield Crop(
+                        "margins", f"margins-{count:02d}", np.ascontiguousarray(page.pixels[y0:y1, x0:x1])
+                    )
+                    count += 1
 
 
 def write_on(crop: Crop, engine: Engine) -> str:
