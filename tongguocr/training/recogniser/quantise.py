@@ -4,8 +4,11 @@ Matrix products become ONNX Runtime's `MatMulNBits`, 8 bits in blocks along the 
 activations row by row, so a block's result does not depend on the batch it was in, as it would with one scale
 for a whole batch. The token embeddings are stored once: the decoder looks rows up in the very table that its
 scores are made with. Kernels of convolutions are stored in 8 bits, with a scale an output channel, and become
-fp32 when the file is loaded. Scales are short numbers, so that values times scales are exact: what was
-quantised, made float again (restore.py) and quantised once more is the same to the bit.
+fp32 when the file is loaded. A graph that is never run on a batch, as the encoder, is made for speed instead:
+mixes of channels are matrix products too (channels_last.py), and all products are `DynamicQuantizeMatMul`,
+three times as fast, with one scale for all of a product's activations. Scales are short numbers, so that
+values times scales are exact: what was quantised, made float again (restore.py) and quantised once more is
+the same to the bit.
 
 The exporter renames, turns and merges weights as it likes. So when a graph is made, every parameter is looked
 for by its content, and what was found is noted in the graph's own metadata; quantising brings this map up to
@@ -23,8 +26,11 @@ import onnx
 from numpy.typing import NDArray
 from onnx import NodeProto, helper, numpy_helper
 
+from tongguocr.training.recogniser.channels_last import put_channels_last
+
 Form: TypeAlias = Literal["plain", "rows", "channels"]
-"""Float values; 8-bit rows in blocks, with `_q` and `_scale` behind the name; 8-bit kernels, likewise."""
+"""Float values; 8-bit rows in blocks, with `_q` and `_scale` behind the name; 8-bit kernels or columns,
+likewise, with a scale an output channel."""
 FORMS: tuple[Form, ...] = get_args(Form)
 
 MAP_KEY = "tongguocr.parameters"
@@ -90,29 +96,44 @@ ACCURACY_LEVEL = 4
 SMALLEST = 4096
 """Weights with fewer values stay as they are."""
 ZERO = 1 << (BITS - 1)
+LARGEST_COLUMN = 64
+"""In columns values go no further: on processors without VNNI, sums of two larger products could overflow."""
 CONTRIB = "com.microsoft"
 
 Floats = NDArray[np.float32]
 Bytes = NDArray[np.uint8]
 
 
-def quantise(model: onnx.ModelProto) -> onnx.ModelProto:
-    """A new model; the one given stays as it is."""
+def quantise(model: onnx.ModelProto, single: bool = False) -> onnx.ModelProto:
+    """A new model; the one given stays as it is. `single`: what it is run on is never a batch."""
     result = onnx.ModelProto()
     result.CopyFrom(model)
     graph = result.graph
+    moved = put_channels_last(graph) if single else {}
     weights = {w.name: numpy_helper.to_array(w) for w in graph.initializer if _is_weight(w)}
     tables = _Tables(graph)
     nodes: list[NodeProto] = []
     for node in graph.node:
-        nodes += _quantise_node(node, weights, tables)
+        if single and node.op_type == "MatMul" and _is_matrix(node.input[1], weights):
+            nodes.append(_fast_product(node, weights[node.input[1]], tables))
+        elif node.op_type == "Add" and nodes and _takes_bias(nodes[-1], node, graph):
+            nodes[-1].input.extend(["", node.input[1]])
+            nodes[-1].output[0] = node.output[0]
+        else:
+            nodes += _quantise_node(node, weights, tables)
     del graph.node[:]
     graph.node.extend(nodes)
     used = {name for node in nodes for name in node.input}
     kept = [w for w in graph.initializer if w.name in used]
     del graph.initializer[:]
     graph.initializer.extend(kept)
-    write_parameter_map(result, _renewed(read_parameter_map(model), tables.stored, {w.name for w in kept}))
+    note = {
+        name: stored._replace(initialiser=moved[stored.initialiser], transposed=not stored.transposed)
+        if stored.initialiser in moved
+        else stored
+        for name, stored in read_parameter_map(model).items()
+    }
+    write_parameter_map(result, _renewed(note, tables.stored, {w.name for w in kept}))
     if not any(entry.domain == CONTRIB for entry in result.opset_import):
         result.opset_import.append(helper.make_opsetid(CONTRIB, 1))
     return result
@@ -160,13 +181,13 @@ class _Tables:
 
 def _quantise_node(node: NodeProto, weights: dict[str, Floats], tables: _Tables) -> list[NodeProto]:
     names = list(node.input)
-    if node.op_type == "MatMul" and names[1] in weights and weights[names[1]].ndim == 2:
+    if node.op_type == "MatMul" and _is_matrix(names[1], weights):
         return [_matrix_product(node, weights[names[1]].T, tables, transposed=True)]
     if node.op_type == "Gemm" and len(names) == 2 and names[1] in weights:
         as_rows = any(attribute.name == "transB" and attribute.i for attribute in node.attribute)
         weight = weights[names[1]]
         return [_matrix_product(node, weight if as_rows else weight.T, tables, transposed=not as_rows)]
-    if node.op_type == "Gather" and names[0] in weights and weights[names[0]].ndim == 2:
+    if node.op_type == "Gather" and _is_matrix(names[0], weights):
         return _lookup(node, weights[names[0]], tables)
     if node.op_type == "Conv" and names[1] in weights:
         return _convolution(node, weights[names[1]], tables)
@@ -190,6 +211,33 @@ def _matrix_product(node: NodeProto, rows: Floats, tables: _Tables, transposed: 
         block_size=BLOCK,
         accuracy_level=ACCURACY_LEVEL,
     )
+
+
+def _is_matrix(name: str, weights: dict[str, Floats]) -> bool:
+    return name in weights and weights[name].ndim == 2
+
+
+def _fast_product(node: NodeProto, columns: Floats, tables: _Tables) -> NodeProto:
+    """A product of whole pictures: `columns` are the node's weights, as they are."""
+    name = node.input[1]
+    if name not in tables.stored:
+        tables.stored[name] = StoredParameter(name, False, "channels")
+        scale = _scale(np.abs(columns).max(0), LARGEST_COLUMN)
+        tables.keep(f"{name}_q", np.rint(columns / scale).astype(np.int8))
+        tables.keep(f"{name}_scale", scale)
+    inputs = [node.input[0], f"{name}_q", f"{name}_scale"]
+    return helper.make_node(
+        "DynamicQuantizeMatMul", inputs, list(node.output), name=node.name, domain=CONTRIB
+    )
+
+
+def _takes_bias(product: NodeProto, node: NodeProto, graph: onnx.GraphProto) -> bool:
+    """Whether a sum adds nothing but a bias to the product before it, which nobody else looks at."""
+    if product.op_type != "DynamicQuantizeMatMul" or list(node.input[:1]) != list(product.output):
+        return False
+    biases = {tensor.name for tensor in graph.initializer if len(tensor.dims) == 1}
+    users = sum(product.output[0] in other.input for other in graph.node)
+    return len(product.input) == 3 and node.input[1] in biases and users == 1
 
 
 def _lookup(node: NodeProto, weight: Floats, tables: _Tables) -> list[NodeProto]:
@@ -251,9 +299,9 @@ def quantise_rows(rows: Floats) -> tuple[Bytes, Floats]:
     return values.astype(np.uint8), scales.reshape(-1)
 
 
-def _scale(largest: Floats) -> Floats:
+def _scale(largest: Floats, steps: int = ZERO - 1) -> Floats:
     """What one step is worth, rounded to 16 bits: times a whole number of 8 bits it is exact in 24."""
-    mantissa, exponent = np.frexp(np.maximum(largest, 1e-12).astype(np.float32) / np.float32(ZERO - 1))
+    mantissa, exponent = np.frexp(np.maximum(largest, 1e-12).astype(np.float32) / np.float32(steps))
     return np.ldexp(np.rint(mantissa * 65536) / np.float32(65536), exponent).astype(np.float32)
 
 
