@@ -3,10 +3,10 @@
 A crop without text is a page with one line that fills it, as if a detector had been wrong. There are `EACH`
 of every kind, each drawn from its number alone: paper, rules, frames, specks, stains, borders, seals without
 a character, pieces of pictures. With `--pages` (labelled pages, see bench.nomna) real ones are cut from
-inside the block of lines, where no box touches: gaps between columns, empty rests of columns, those where
-the other side shows through, and rests with a slice of the neighbours at their sides. With `--dev` (pages.json with its images, see bench.recogniser)
-they are cut from the margins. Printed: the characters that each engine wrote; crops on which the first engine
-wrote any go to `--out`.
+inside the block of lines, where no box touches: gaps between columns, empty rests of columns, those where the
+other side shows through, and rests with a slice of the neighbours at their sides. With `--dev` (pages.json
+with its images, see bench.recogniser) they are cut from the margins. Printed: the characters that each engine
+wrote; crops on which the first engine wrote any go to `--out`.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ EACH = 25
 SEED = 1644
 SLICE = (0.1, 0.25)
 """So much of a neighbour's breadth is seen at the side of a slice."""
-FAINT = 0.6
+FAINT = 0.5
 """What has less than this share of the lines' contrast is no text of this side."""
-SHOWN = 0.3
+SHOWN = 0.2
 """What has more than this share of it shows through from the other side."""
 Draw: TypeAlias = Callable[[Image.Image, np.random.Generator], None]
 

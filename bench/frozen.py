@@ -3,13 +3,14 @@
 FOLDER is what `tongguocr synth --bench` wrote. Printed for each engine: AR and CR over all pages together,
 the recall of rare characters (rank beyond 6,000 by the counts), how long the longest page is beside its
 reference; and for our own engine the share of right transition tokens and of characters whose predicted
-centre lies in the true box. Nothing is folded. With `--kinds` there is a row for each kind of page too: a
-page's file is called NUMBER-KIND.
+centre lies in the true box. Nothing is folded. With `--kinds` there is a row for each kind of page too, or for each
+face: a page's file is called NUMBER-KIND, or FACE-NUMBER-KIND.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import time
 from collections import Counter
@@ -74,9 +75,10 @@ def rates(steps: Counter[str]) -> tuple[float, float]:
 
 
 def kind_of(image: str) -> str:
-    """The kind of a page, whose file is called NUMBER-KIND; other pages have none."""
+    """The kind of a page that is called NUMBER-KIND, the face of FACE-NUMBER-KIND; other pages have none."""
     number, _, kind = Path(image).stem.partition("-")
-    return kind if number.isdigit() else ""
+    face = re.match(r"(.+?)-\d+-", Path(image).stem)
+    return kind if number.isdigit() else face[1] if face else ""
 
 
 def share(counts: Counter[bool]) -> float:

@@ -69,7 +69,8 @@ def test_wrong_and_misplaced_characters_are_counted() -> None:
 
 
 def test_kinds_have_rows_of_their_own() -> None:
-    assert [kind_of(name) for name in ("00004-cut-leaf.jpg", "page.png", "a-b.png")] == ["cut-leaf", "", ""]
+    names = ("00004-cut-leaf.jpg", "page.png", "a-b.png", "Fandol-Kai-1-plain.jpg")
+    assert [kind_of(name) for name in names] == ["cut-leaf", "", "", "Fandol-Kai"]
     tally = Tally()
     for name, wrong in (("1-verse.png", ""), ("2-verse.png", "一"), ("3-notes.png", "一")):
         page = replace(labelled(), image=name)
