@@ -28,12 +28,14 @@ from typing import Any, cast
 
 import onnx
 import torch
+import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from tongguocr.engines.weights import CODEC, DECODER, ENCODER
 from tongguocr.errors import InputError
 from tongguocr.files import make_folder, write_bytes
 from tongguocr.tokens.codec import Codec
+from tongguocr.training.recogniser.backbone import ALONG, BRIGHTNESS, CONTRAST, Backbone
 from tongguocr.training.recogniser.model import (
     POINTER,
     STRIDE,
@@ -145,6 +147,36 @@ def _fused_attention(model: Recogniser) -> Iterator[None]:
             del attention.attend
 
 
+@contextmanager
+def _joined_lying(model: Recogniser) -> Iterator[None]:
+    """While the encoder is traced, features of a backbone are joined before they are turned back.
+
+    They are four times fewer then, and those that are joined lie beside each other.
+    """
+    if not model.size.backbone:
+        yield
+        return
+    join = cast(nn.Conv2d, model.join)
+    upright = join.weight
+    # The very bytes of the kernel, which is one feature wide, so that it is found in the graph.
+    join.weight = nn.Parameter(upright.detach().reshape(*upright.shape[:2], 1, ALONG))
+    model.stem.forward = MethodType(_stem_lying, model.stem)
+    join.forward = MethodType(_join_lying, join)  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        join.weight = upright
+        del model.stem.forward, join.forward
+
+
+def _stem_lying(self: Backbone, image: Tensor) -> Tensor:
+    return self.stages(self.entry((image * CONTRAST + BRIGHTNESS).flip(3).transpose(2, 3)))
+
+
+def _join_lying(self: nn.Conv2d, x: Tensor) -> Tensor:
+    return F.conv2d(x, self.weight, self.bias, (1, ALONG)).transpose(2, 3).flip(3)
+
+
 def _attend_fused(self: Attention, q: Tensor, k: Tensor, v: Tensor, causal: bool = False) -> Tensor:
     # With keys and values as batch x heads x places x head it would take a slower path.
     flat = [part.transpose(1, 2).flatten(2) for part in (q, k, v)]
@@ -214,7 +246,7 @@ def export_encoder(model: Recogniser) -> onnx.ModelProto:
     layers = range(model.size.decoder_layers)
     outputs = ["dense", "pointer", *(f"{part}_{n}" for part in ("keys", "values") for n in layers)]
     image = torch.zeros(1, 1, 4 * STRIDE, 6 * STRIDE)
-    with _fused_attention(model):
+    with _fused_attention(model), _joined_lying(model):
         return to_graph(EncoderGraph(model), (image,), {"image": {2: rows, 3: columns}}, ["image"], outputs)
 
 
