@@ -3,8 +3,9 @@
 FOLDER is what `tongguocr synth --bench` wrote. Printed for each engine: AR and CR over all pages together,
 the recall of rare characters (rank beyond 6,000 by the counts), how long the longest page is beside its
 reference; and for our own engine the share of right transition tokens and of characters whose predicted
-centre lies in the true box. Nothing is folded. With `--kinds` there is a row for each kind of page too, or for each
-face: a page's file is called NUMBER-KIND, or FACE-NUMBER-KIND.
+centre lies in the true box. Nothing is folded. With `--kinds` there is a row for each kind of page too, or
+for each face: a page's file is called NUMBER-KIND, or FACE-NUMBER-KIND. With `--seals FONTS --text FILE`,
+what the benchmark's second part was drawn from, one for characters whose middle is under a large seal.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.machine import machine
+from bench.no_text import sealed_pages, second_part
 from bench.pages import load_folder
 from tongguocr.alignment import DELETION, INSERTION, MATCH, SUBSTITUTION, align
 from tongguocr.engines import ENGINES, open_engine
@@ -32,13 +34,14 @@ from tongguocr.engines.prepare import Prepared
 from tongguocr.engines.tongguocr import FIRST_BREAK, FIRST_BYTE, DecodedBlock, OnnxEngine
 from tongguocr.errors import InputError
 from tongguocr.files import decode_utf8, read_bytes
-from tongguocr.geometry import centre
+from tongguocr.geometry import Box, centre
 from tongguocr.page import Char, Page
 from tongguocr.reader import Reader
 from tongguocr.weights import SHIPPED
 
 COMMON = 6000
 """Characters of a higher rank are rare."""
+SEALED = "under seals"
 
 
 @dataclass
@@ -49,6 +52,7 @@ class Tally:
     rare: Counter[bool] = field(default_factory=Counter)
     transitions: Counter[str] = field(default_factory=Counter)
     centres: Counter[bool] = field(default_factory=Counter)
+    sealed: Counter[str] = field(default_factory=Counter)
     longest: float = 0.0
     pages: dict[str, tuple[Counter[str], float]] = field(default_factory=dict)
 
@@ -65,7 +69,8 @@ class Tally:
         found: dict[str, Counter[str]] = {}
         for image, (steps, _) in self.pages.items():
             found.setdefault(kind_of(image), Counter()).update(steps)
-        return dict(sorted(found.items()))
+        found = dict(sorted(found.items()))
+        return found | {SEALED: self.sealed} if self.sealed else found
 
 
 def rates(steps: Counter[str]) -> tuple[float, float]:
@@ -100,7 +105,9 @@ class Watched(OnnxEngine):
         return decoded
 
 
-def count_page(page: Page, engine: Engine, rare: frozenset[str] | None, tally: Tally) -> None:
+def count_page(
+    page: Page, engine: Engine, rare: frozenset[str] | None, tally: Tally, seals: Sequence[Box] = ()
+) -> None:
     start = time.perf_counter()
     result = Reader(engine).read(page)
     seconds = time.perf_counter() - start
@@ -117,8 +124,8 @@ def count_page(page: Page, engine: Engine, rare: frozenset[str] | None, tally: T
     by_id = {line.id: line.chars for line in result.lines}
     for line in page.lines:
         for true, read in matches(line.chars, by_id[line.id]):
-            x, y = centre(read.box)
-            tally.centres[true.box[0] <= x <= true.box[2] and true.box[1] <= y <= true.box[3]] += 1
+            tally.centres[contains(true.box, centre(read.box))] += 1
+        tally.sealed += count_sealed(line.chars, by_id[line.id], seals)
 
 
 def plain(text: str) -> str:
@@ -129,12 +136,30 @@ def plain(text: str) -> str:
 def matches(wanted: Sequence[Char], found: Sequence[Char]) -> Iterator[tuple[Char, Char]]:
     """Characters of one line that were read right, with what was read."""
     i = j = 0
-    # One letter a character, so that a base with a mark on it stays one.
-    names = {text: chr(k + 1) for k, text in enumerate({char.text for char in (*wanted, *found)})}
-    for step in align(*("".join(names[char.text] for char in chars) for chars in (wanted, found))):
+    for step in steps_of(wanted, found):
         if step == MATCH:
             yield wanted[i], found[j]
         i, j = i + (step != INSERTION), j + (step != DELETION)
+
+
+def steps_of(wanted: Sequence[Char], found: Sequence[Char]) -> Sequence[str]:
+    # One letter a character, so that a base with a mark on it stays one.
+    names = {text: chr(k + 1) for k, text in enumerate({char.text for char in (*wanted, *found)})}
+    return align(*("".join(names[char.text] for char in chars) for chars in (wanted, found)))
+
+
+def count_sealed(wanted: Sequence[Char], found: Sequence[Char], seals: Sequence[Box]) -> Counter[str]:
+    """The steps of a line's characters that lie under seals; what is too much counts with the one before."""
+    under = [any(contains(seal, centre(char.box)) for seal in seals) for char in wanted]
+    steps, at = Counter[str](), 0
+    for step in steps_of(wanted, found) if any(under) else ():
+        at += step != INSERTION
+        steps[step] += under[max(at - 1, 0)]
+    return +steps
+
+
+def contains(box: Box, point: tuple[float, float]) -> bool:
+    return box[0] <= point[0] <= box[2] and box[1] <= point[1] <= box[3]
 
 
 def count_transitions(engine: Watched, page: Page, tally: Tally) -> None:
@@ -178,7 +203,7 @@ def tabulate_kinds(tallies: dict[str, Tally]) -> Table:
     for kind, steps in by_engine[0].items():
         wanted = steps.total() - steps[INSERTION]
         figures = [f"{100 * value:.2f}" for kinds in by_engine for value in rates(kinds[kind])]
-        table.add_row(kind or "-", f"{pages[kind]}", f"{wanted}", *figures)
+        table.add_row(kind or "-", f"{pages[kind]}" if kind != SEALED else "", f"{wanted}", *figures)
     return table
 
 
@@ -191,11 +216,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--worst", type=int, default=0, metavar="N", help="name the pages read worst")
     parser.add_argument("--kinds", action="store_true", help="a row for each kind of page too")
+    parser.add_argument("--seals", type=Path, metavar="FONTS", help="with --kinds: one for text under seals")
+    parser.add_argument(
+        "--text", type=Path, metavar="FILE", help="with --seals: what the pages were drawn from"
+    )
     chosen = parser.parse_args(arguments)
     console = Console(width=120)
     pages = list(load_folder(chosen.folder))
     if not pages:
         raise InputError(f"{chosen.folder}: there are no pages here.")
+    seals: dict[str, list[Box]] = {}
+    if chosen.seals:
+        drawn = sealed_pages(chosen.folder, second_part(chosen.seals, chosen.text))
+        seals = {page.image: boxes for page, _, boxes in drawn}
     rare = rare_characters(chosen.counts, pages) if chosen.counts else None
     table = Table(title=f"{len(pages)} pages, percent; {machine()}")
     for name in ("engine", "AR", "CR", "rare", "transitions", "centres", "longest", "s/page"):
@@ -206,7 +239,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         engine = Guarded(ours) if ours else open_engine(name, chosen.weights, chosen.threads)
         tally = tallies[name] = Tally()
         for page in pages:
-            count_page(page, engine, rare, tally)
+            count_page(page, engine, rare, tally, seals.get(page.image, ()))
             if ours:
                 count_transitions(ours, page, tally)
         table.add_row(name, *tally.row())

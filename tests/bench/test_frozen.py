@@ -17,7 +17,8 @@ from PIL import Image
 from recognise_pages import make_page
 from tiny_recogniser import write_tiny
 
-from bench.frozen import Tally, count_page, kind_of, matches, rare_characters, tabulate_kinds
+from bench.frozen import Tally, count_page, count_sealed, kind_of, matches, rare_characters, tabulate_kinds
+from tongguocr.alignment import MATCH
 from tongguocr.engines.base import BlockInput, BlockReading, LineReading
 from tongguocr.formats import write_page
 from tongguocr.page import Char, Page
@@ -77,6 +78,15 @@ def test_kinds_have_rows_of_their_own() -> None:
         count_page(page, Knowing(page, wrong=wrong), None, tally)
     columns = [list(column.cells) for column in tabulate_kinds({"ours": tally}).columns]
     assert columns[:4] == [["notes", "verse"], ["1", "2"], ["9", "18"], ["88.89", "94.44"]]
+
+
+def test_characters_under_seals_are_counted_alone() -> None:
+    wanted, found = (
+        [Char(c, (0, 9 * k, 9, 9 * k + 9)) for k, c in enumerate(t)] for t in ("天地玄黃", "天也玄玄黃")
+    )
+    seal = [(0.0, 8.0, 9.0, 28.0)]
+    assert sum(count_sealed(wanted, found, seal).values()) == 3 and not count_sealed(wanted, found, ())
+    assert count_sealed(wanted, wanted, seal) == {MATCH: 2}
 
 
 def test_characters_that_were_read_right_are_paired() -> None:
