@@ -82,7 +82,7 @@ def test_kinds_have_rows_of_their_own() -> None:
 
 def test_characters_under_seals_are_counted_alone() -> None:
     wanted, found = (
-        [Char(c, (0, 9 * k, 9, 9 * k + 9)) for k, c in enumerate(t)] for t in ("天地玄黃", "天也玄玄黃")
+        [Char(c, (0, 9 * k, 9, 9 * k + 9)) for k, c in enumerate(t)] for t in ("天地玄黃", "天地玄玄黃")
     )
     seal = [(0.0, 8.0, 9.0, 28.0)]
     assert sum(count_sealed(wanted, found, seal).values()) == 3 and not count_sealed(wanted, found, ())
