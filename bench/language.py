@@ -3,8 +3,10 @@
 SOURCE is a table of line images (LINES.tsv, of which only held-out pages are read, each line alone), one JSON
 list of pages with its images beside it, or a folder of our JSON. Everything is read once, without the
 language model, and kept in FILE until the weights change; then the model is put over the readings, which
-takes seconds. Printed: characters wrong before and after, right ones made wrong and wrong ones right, the
-same of rare characters (--counts) and of those with variants, what the table of doubts gains, and time.
+takes seconds. --given keeps the lines that pages have; otherwise they are found. Printed: AR before and after
+(strict protocol, all pages together), characters wrong before and after, right ones made wrong and wrong ones
+right, the same of rare characters (--counts, rank beyond 6,000) and of those with variants, how many forms
+were exchanged for others of the same word, what the table of doubts gains, and time.
 
 Lines are parted by their page: settings are chosen on one half (--half tune, with --grid), and figures are
 those of the other (--half report).
@@ -34,8 +36,9 @@ from tongguocr.alignment import DELETION, INSERTION, align
 from tongguocr.characters import is_ideograph
 from tongguocr.engines import open_engine
 from tongguocr.engines.language_model import SHIPPED_LANGUAGE, LanguageModel, load_language
-from tongguocr.engines.rescore import Context, rescore
+from tongguocr.engines.rescore import Context, main_form, rescore
 from tongguocr.errors import InputError
+from tongguocr.evaluate.protocols import PROTOCOLS, score_lines
 from tongguocr.formats.doubts import REASONS, reason_for
 from tongguocr.formats.page_json import parse_json, render_json
 from tongguocr.layout.columns import number_columns
@@ -46,7 +49,7 @@ from tongguocr.training.synth.real_ink import is_history, page_of, read_images, 
 from tongguocr.variants import fold, groups
 from tongguocr.weights import MANIFEST, SHIPPED, sha256
 
-RARE_FROM = 4000
+RARE_FROM = 6000
 """The rank from which on a character counts as rare."""
 
 
@@ -58,16 +61,18 @@ class Reading:
     wanted: str
 
 
-def readings(source: Path, cache: Path, weights: Path | None, threads: int) -> list[Reading]:
+def readings(
+    source: Path, cache: Path, weights: Path | None, threads: int, given: bool = False
+) -> list[Reading]:
     """What was read of the source, from the cache if it was read with these weights."""
     manifests = [sha256(folder / MANIFEST) for folder in (weights or SHIPPED, SHIPPED_DETECTOR)]
-    key = f"{source.resolve()} {' '.join(manifests)}"
+    key = f"{source.resolve()} {given} {' '.join(manifests)}"
     if cache.is_file():
         first, *rows = cache.read_text(encoding="utf-8").splitlines()
         if json.loads(first) == key:
             return [_from_row(row) for row in rows]
     start = time.perf_counter()
-    found = list(_read(source, weights, threads))
+    found = list(_read(source, weights, threads, given))
     print(f"{len(found)} pages read in {time.perf_counter() - start:.0f} s", file=sys.stderr)
     rows = [json.dumps(key), *map(_to_row, found)]
     cache.write_text("\n".join(rows) + "\n", encoding="utf-8")
@@ -85,7 +90,7 @@ def _from_row(row: str) -> Reading:
     return Reading(number_columns(page), held["wanted"])
 
 
-def _read(source: Path, weights: Path | None, threads: int) -> Iterator[Reading]:
+def _read(source: Path, weights: Path | None, threads: int, given: bool) -> Iterator[Reading]:
     engine = open_engine("tongguocr", weights, threads)
     if source.suffix == ".tsv":
         reader = Reader(engine)
@@ -96,7 +101,7 @@ def _read(source: Path, weights: Path | None, threads: int) -> Iterator[Reading]
     pages = load_folder(source) if source.is_dir() else load_dev(source, source.parent)
     for page in pages:
         wanted = page.full_text.replace("\n", "")
-        yield Reading(reader.read(replace(page, lines=())), wanted)
+        yield Reading(reader.read(page if given else replace(page, lines=())), wanted)
 
 
 def _is_held_out(name: str) -> bool:
@@ -138,7 +143,7 @@ def spots(reading: Reading, model: LanguageModel, context: Context) -> Iterator[
 
 
 def tally(found: Sequence[Spot]) -> list[int]:
-    """How many there are, wrong before and after, made right and made wrong."""
+    """How many there are, wrong before and after, made right, made wrong, and exchanged for other forms."""
     changed = [spot for spot in found if spot.before.text != spot.after.text]
     return [
         len(found),
@@ -146,7 +151,20 @@ def tally(found: Sequence[Spot]) -> list[int]:
         sum(not spot.is_right(spot.after) for spot in found),
         sum(spot.is_right(spot.after) for spot in changed),
         sum(spot.is_right(spot.before) for spot in changed),
+        sum(_word(spot.before.text) == _word(spot.after.text) for spot in changed),
     ]
+
+
+def _word(text: str) -> str:
+    return fold(main_form(text))
+
+
+def accuracy(read: Sequence[Reading], model: LanguageModel | None, context: Context) -> str:
+    """AR over all pages together, plain and with variants folded."""
+    pages = [r.page if model is None else rescore(r.page, model, context) for r in read]
+    found, wanted = [p.full_text.replace("\n", "") for p in pages], [r.wanted for r in read]
+    scores = (score_lines(found, wanted, PROTOCOLS["strict"], folded=f) for f in (False, True))
+    return " (folded ".join(f"{100 * score.figures['AR']:.2f}" for score in scores) + ")"
 
 
 def rare_characters(counts: Path) -> frozenset[str]:
@@ -193,11 +211,12 @@ def print_table(
 ) -> None:
     found = [spot for reading in read for spot in spots(reading, model, context)]
     table = Table(title=f"{len(read)} pages, {context}; {machine()}")
-    for name in ("characters", "number", "wrong before", "wrong after", "made right", "made wrong"):
+    for name in ("characters", "number", "wrong before", "wrong after", "made right", "made wrong", "forms"):
         table.add_column(name, justify="left" if name == "characters" else "right")
     for name, group in groups_of(found, rare).items():
         table.add_row(name, *map(str, tally(group)))
     Console(width=120).print(table)
+    print(f"AR {accuracy(read, None, context)} before, {accuracy(read, model, context)} after")
     unseen = [spot for spot in found if not spot.is_right(spot.before)]
     reach = sum(spot.wanted in dict(spot.before.candidates) for spot in unseen)
     forms = sum(spot.is_right(spot.before, folded=True) for spot in unseen)
@@ -206,15 +225,19 @@ def print_table(
     print(f"{milliseconds(read, model, context):.1f} ms a page of {len(found) / len(read):.0f} characters")
 
 
-def print_grid(read: Sequence[Reading], model: LanguageModel, context: Context) -> None:
-    """Made right, made wrong and what is left of it, for other settings."""
-    settings = product(
-        (0.1, 0.2, 0.3, 0.4), (0.0, 0.5, 1.0, 1.5), ((context.sure, context.least), (0.8, 0.05))
-    )
-    for weight, commonness, (sure, least) in settings:
-        tried = replace(context, weight=weight, commonness=commonness, sure=sure, least=least)
-        right, wrong = tally([spot for reading in read for spot in spots(reading, model, tried)])[3:]
-        print(f"{weight=} {commonness=} {sure=} {least=}: {right} - {wrong} = {right - wrong}", flush=True)
+def print_grid(read: Sequence[Reading], model: LanguageModel, context: Context, rare: frozenset[str]) -> None:
+    """Made right and made wrong, the same of rare characters, and forms exchanged, for other settings."""
+    table = Table(title=f"{len(read)} pages")
+    for name in ("weight", "commonness", "AR", "right", "wrong", "gain", "rare right", "rare wrong", "forms"):
+        table.add_column(name, justify="right")
+    for commonness, weight in product((0.0, 1.0, 1.5, 2.0), (0.1, 0.2, 0.3, 0.4, 0.5, 0.7)):
+        tried = replace(context, weight=weight, commonness=commonness)
+        found = [spot for reading in read for spot in spots(reading, model, tried)]
+        right, wrong, forms = tally(found)[3:]
+        of_rare = tally([spot for spot in found if spot.wanted in rare])[3:5]
+        counts = map(str, (right, wrong, right - wrong, *of_rare, forms))
+        table.add_row(str(weight), str(commonness), accuracy(read, model, tried), *counts)
+    Console(width=120).print(table)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -230,10 +253,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--half", choices=("tune", "report"), help="one half of the pages, parted by their names"
     )
     parser.add_argument("--grid", action="store_true", help="other settings, too")
+    parser.add_argument("--given", action="store_true", help="lines as the pages have them")
     parser.add_argument("--threads", type=int, default=2)
     chosen = parser.parse_args(arguments)
     cache = chosen.cache or Path(tempfile.gettempdir()) / f"readings-{chosen.source.stem}.jsonl"
-    read = readings(chosen.source, cache, chosen.weights, chosen.threads)
+    read = readings(chosen.source, cache, chosen.weights, chosen.threads, chosen.given)
     read = [reading for reading in read if chosen.half in (None, half_of(reading))]
     if not read:
         raise InputError(f"{chosen.source}: there is no page in it.")
@@ -243,7 +267,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     rare = rare_characters(chosen.counts) if chosen.counts else frozenset[str]()
     print_table(read, model, Context(), rare)
     if chosen.grid:
-        print_grid(read, model, Context())
+        print_grid(read, model, Context(), rare)
 
 
 if __name__ == "__main__":

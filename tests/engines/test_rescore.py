@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from page_strategies import pages
 
 from tongguocr.engines.language_model import NOBODY, load_language
-from tongguocr.engines.rescore import Context, rescore, running_texts
+from tongguocr.engines.rescore import Context, main_form, rescore, running_texts
 from tongguocr.page import Char, Line, Page
 from tongguocr.variants import groups
 
@@ -62,6 +62,24 @@ def test_which_form_it_is_remains_the_choice_of_the_picture() -> None:
     for form, other in ("為爲", "爲為"):
         char = read(line("以?", (form, 0.5, ((other, 0.45),)))).lines[0].chars[1]
         assert char.text == form and char.picture is None and char.confidence == pytest.approx(0.5, abs=1e-3)
+
+
+def test_a_reduced_form_is_not_written_out() -> None:
+    for form, other in ("数數", "變变", "備僃"):
+        char = read(line("不可勝?", (form, 0.5, ((other, 0.45),)))).lines[0].chars[3]
+        assert char.text == form and char.picture is None
+    assert main_form("数") == "數" and main_form("后") == "后"
+
+
+def test_forms_of_one_word_share_their_probability() -> None:
+    """且 is likelier than either form, and less likely than both."""
+    context = Context(weight=1e-6)
+    one = line("?", ("且", 0.4, (("為", 0.3), ("爲", 0.25))))
+    char = read(one, context=context).lines[0].chars[0]
+    assert (char.text, char.picture) == ("為", "且")
+    assert [char.confidence, *(share for _, share in char.candidates)] == pytest.approx(
+        [0.3, 0.4, 0.25], 1e-2
+    )
 
 
 def test_what_the_model_does_not_know_is_left_alone() -> None:

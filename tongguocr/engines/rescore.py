@@ -1,11 +1,12 @@
 """Context: a page as read in, the page out, with another candidate taken where the picture leaves it open.
 
 The language model is heard on characters of which the recogniser is not sure, and chooses among its own
-candidates; nothing is added, left out or written that the picture does not show. Forms of one character are
-alike to the model, so which of them it is remains the picture's choice. Of each stretch of open characters
-the best path is taken: the log of the picture's probability plus a weight times how much more probable the
-model finds a character after these two than anywhere. So a rare character is not lost for being rare.
-Confidence becomes what each candidate has of that sum, all others as they are.
+candidates; nothing is added, left out or written that the picture does not show. Forms of one word
+(variants.tsv, forms.tsv) share their probability and are alike to the model: which of them it is remains the
+picture's choice, and one is never taken for another. Of each stretch of open characters the best path is
+taken: the log of the picture's probability plus a weight times how much more probable the model finds a
+character after these two than anywhere. So a rare character is not lost for being rare. Confidence becomes
+what each candidate has of that sum, all others as they are.
 
 Text runs on: main text from line to line and past notes; a note from its first row to its second, and into
 the next column if it goes on there; margins from line to line; each line of the fold is alone.
@@ -15,6 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from importlib import resources
 from math import log
 
 import numpy as np
@@ -47,19 +50,30 @@ class Context:
 
 @dataclass(slots=True)
 class Cell:
-    """One character of a text and the readings that are open for it; the picture's own is the first."""
+    """One character of a text and the words that it may be; the picture's own is the first."""
 
     line: int
     index: int
     char: Char
-    readings: list[str]
-    picture: list[float]
+    forms: list[dict[str, float]]
+    """Of each word the forms that are open, and the picture's share of each."""
     classes: list[int]
     chosen: int = 0
 
     @property
     def is_open(self) -> bool:
-        return len(self.readings) > 1
+        return len(self.forms) > 1
+
+    @property
+    def picture(self) -> list[float]:
+        """The picture's share of each word."""
+        return [sum(forms.values()) for forms in self.forms] if self.is_open else [1.0]
+
+    @property
+    def text(self) -> str:
+        """The form that the picture likes most of the word chosen; its own word stays as it is."""
+        forms = self.forms[self.chosen]
+        return max(forms, key=forms.__getitem__) if self.chosen else self.char.text
 
     @property
     def now(self) -> int:
@@ -115,17 +129,31 @@ def _cells(lines: Sequence[Line], text: list[int], model: LanguageModel, context
     at = [(n, k) for n in spelt for k, char in enumerate(lines[n].chars) if char.text]
     chars = [lines[n].chars[k] for n, k in at]
     listed = [[char.text, *_others(char, context)] for char in chars]
-    classes = iter(model.classes_of([reading for readings in listed for reading in readings]).tolist())
+    asked = [main_form(reading) for readings in listed for reading in readings]
+    classes = iter(model.classes_of(asked).tolist())
     cells = []
     for (n, k), char, readings in zip(at, chars, listed, strict=True):
-        known = list(zip(readings, [next(classes) for _ in readings], strict=True))
-        # What the model does not know it does not judge.
-        kept = [pair for pair in known[1:] if pair[1] != UNKNOWN and known[0][1] != UNKNOWN]
         sure = dict(sorted(char.candidates, key=lambda pair: pair[1])) | {char.text: char.confidence or 0.0}
-        kept.insert(0, known[0])
-        picture = [sure[reading] for reading, _ in kept] if len(kept) > 1 else [1.0]
-        cells.append(Cell(n, k, char, [r for r, _ in kept], picture, [c for _, c in kept]))
+        own, *others = [next(classes) for _ in readings]
+        words = {own: {char.text: sure[char.text]}}
+        for reading, other in zip(readings[1:], others, strict=True):
+            # What the model does not know it does not judge.
+            if UNKNOWN not in (own, other):
+                words.setdefault(other, {})[reading] = sure[reading]
+        cells.append(Cell(n, k, char, list(words.values()), list(words)))
     return cells
+
+
+@cache
+def _reduced() -> dict[str, str]:
+    rows = resources.files(__package__).joinpath("forms.tsv").read_text(encoding="utf-8").splitlines()
+    pairs = [row.split("\t") for row in rows if row and not row.startswith("#")]
+    return {form: main for main, forms in pairs for form in forms}
+
+
+def main_form(reading: str) -> str:
+    """The form by which the model knows a character that prints reduce: 數 for 数."""
+    return _reduced().get(reading, reading)
 
 
 def _others(char: Char, context: Context) -> list[str]:
@@ -196,7 +224,7 @@ def score(model: LanguageModel, triples: Ids, context: Context) -> Doubles:
 
 
 def _shares(cells: Sequence[Cell], k: int, model: LanguageModel, context: Context) -> list[float]:
-    """The share of each reading of an open character, all others as they were chosen; the sum stays."""
+    """The share of each word of an open character, all others as they were chosen; the sum stays."""
     cell = cells[k]
     near = [cells[n].now if 0 <= n < len(cells) else NOBODY for n in range(k - 2, k + 3)]
     sums = np.log(np.array(cell.picture))
@@ -209,8 +237,12 @@ def _shares(cells: Sequence[Cell], k: int, model: LanguageModel, context: Contex
 
 def _judged(cell: Cell, shares: Sequence[float]) -> Char:
     """The character as chosen; the others, the picture's own among them, are its candidates."""
-    judged = dict(zip(cell.readings, (round(share, 4) for share in shares), strict=True))
-    text = cell.readings[cell.chosen]
+    judged = {
+        form: round(share * own / sum(forms.values()), 4)
+        for forms, share in zip(cell.forms, shares, strict=True)
+        for form, own in forms.items()
+    }
+    text = cell.text
     others = {**dict(cell.char.candidates), **judged}
     others.pop(text)
     candidates = sorted(others.items(), key=lambda pair: -pair[1])
