@@ -35,7 +35,7 @@ SELECTORS = ("\ufe00", "\ufe0f", "\U000e0100", "\U000e01ef")
 class Context:
     """How far the language model is heard; `python -m bench.language` has measured it."""
 
-    weight: float = 0.3
+    weight: float = 0.4
     """Of the model's log-probability, against the picture's."""
     commonness: float = 1.5
     """How much of the model's preference for common characters is taken off: 1 leaves context alone. The
@@ -248,6 +248,17 @@ def _judged(cell: Cell, shares: Sequence[float]) -> Char:
     candidates = sorted(others.items(), key=lambda pair: -pair[1])
     was = None if text == cell.char.text else cell.char.text
     return replace(cell.char, text=text, confidence=judged[text], candidates=tuple(candidates), picture=was)
+
+
+def surprises_of(page: Page, model: LanguageModel) -> list[list[float]]:
+    """How unlikely each character of each line is after the text before it, in bits."""
+    found = [[0.0] * len(line.chars) for line in page.lines]
+    for text in running_texts(page.lines):
+        # Nothing is open to a context that is sure of everything.
+        cells = _cells(page.lines, text, model, Context(sure=0.0))
+        for cell, bits in zip(cells, surprise(cells, model), strict=True):
+            found[cell.line][cell.index] = float(bits)
+    return found
 
 
 def surprise(cells: Sequence[Cell], model: LanguageModel) -> Doubles:
