@@ -47,7 +47,7 @@ from tongguocr.page import Char, Page
 from tongguocr.reader import Reader
 from tongguocr.training.synth.real_ink import is_history, page_of, read_images, split
 from tongguocr.variants import fold, groups
-from tongguocr.weights import MANIFEST, SHIPPED, sha256
+from tongguocr.weights import MANIFEST, SHIPPED, read_manifest
 
 RARE_FROM = 6000
 """The rank from which on a character counts as rare."""
@@ -65,8 +65,9 @@ def readings(
     source: Path, cache: Path, weights: Path | None, threads: int, given: bool = False
 ) -> list[Reading]:
     """What was read of the source, from the cache if it was read with these weights."""
-    manifests = [sha256(folder / MANIFEST) for folder in (weights or SHIPPED, SHIPPED_DETECTOR)]
-    key = f"{source.resolve()} {given} {' '.join(manifests)}"
+    files = [read_manifest(folder / MANIFEST)["files"] for folder in (weights or SHIPPED, SHIPPED_DETECTOR)]
+    # Readings depend on the files alone, not on what else a manifest says, as calibration.
+    key = f"{source.resolve()} {given} {json.dumps(files)}"
     if cache.is_file():
         first, *rows = cache.read_text(encoding="utf-8").splitlines()
         if json.loads(first) == key:

@@ -12,6 +12,7 @@ is read, so that `import tongguocr` stays quick.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -44,14 +45,19 @@ def read(
     from tongguocr.reader import Reader, Setup, open_lines
 
     page = image if isinstance(image, Page) else _load(image)
-    opened = _open(Setup(engine, detector=None)) if isinstance(engine, str) else Reader(engine)
+    if isinstance(engine, str):
+        setup = Setup(engine, detector=None)
+        opened = _open(setup if language_model else replace(setup, language=None))
+    else:
+        opened = Reader(engine)
     reader = Reader(
         engine=opened.engine,
         detector=None if lines or page.lines else _open(Setup(None, detector=detector)).detector,
         direction=direction,
         given=open_lines(Path(lines)) if lines else None,
         turn=turn,
-        language=opened.language if language_model else None,
+        language=opened.language,
+        calibration=opened.calibration,
     )
     return reader.read(page, Path(page.image).stem)
 

@@ -16,6 +16,7 @@ from tongguocr.blocks import cut_blocks
 from tongguocr.crops import crop_blocks
 from tongguocr.engines import open_engine
 from tongguocr.engines.base import Engine, fill_page, make_inputs
+from tongguocr.engines.calibration import Calibration, calibrate, load_calibration
 from tongguocr.engines.language_model import SHIPPED_LANGUAGE, load_language
 from tongguocr.engines.rescore import rescore
 from tongguocr.errors import InputError
@@ -25,6 +26,7 @@ from tongguocr.layout.columns import number_columns
 from tongguocr.layout.detect import find_lines, open_detector
 from tongguocr.layout.detection import LineDetector
 from tongguocr.page import Block, Page, turn_page
+from tongguocr.weights import SHIPPED
 
 DEFAULT_ENGINE = "tongguocr"
 """Whatever reads best on the measured sets; `python -m bench.recogniser` tells."""
@@ -79,6 +81,8 @@ class Reader:
     """Whether a page that lies on its side or upside down is turned first, if the detector tells."""
     language: Path | None = None
     """The folder of the language model that is heard where the picture leaves a character open."""
+    calibration: Calibration | None = None
+    """What makes confidence true; it is of these weights, and of text with or without a language model."""
 
     def read(self, page: Page, name: str = "") -> Page:
         """The page with everything that is written on it, in the order in which it is read.
@@ -127,7 +131,10 @@ class Reader:
         # Block after block back into the lines, in reading order.
         filled = fill_page(page, blocks, readings)
         # Context: another of the candidates, where the picture leaves a character open (docs/language.md).
-        return rescore(filled, load_language(self.language)) if self.language is not None else filled
+        model = load_language(self.language) if self.language is not None else None
+        judged = filled if model is None else rescore(filled, model)
+        # Confidence: how often characters like this one were right on real lines (docs/language.md).
+        return judged if self.calibration is None else calibrate(judged, self.calibration, model)
 
 
 def open_reader(setup: Setup, check: Callable[[], None] = lambda: None) -> Reader:
@@ -137,7 +144,15 @@ def open_reader(setup: Setup, check: Callable[[], None] = lambda: None) -> Reade
     if given is None and setup.detector is not None:
         detector = open_detector(setup.detector, setup.detector_weights, setup.threads)
     language = setup.language if speaks_to_context(setup.engine, setup.second) else None
-    return Reader(_open_engines(setup), detector, setup.direction, given, check, setup.turn, language)
+    engine, calibration = _open_engines(setup), _open_calibration(setup, language)
+    return Reader(engine, detector, setup.direction, given, check, setup.turn, language, calibration)
+
+
+def _open_calibration(setup: Setup, language: Path | None) -> Calibration | None:
+    """What our own engine's weights were fitted with; a second opinion has a measure of its own."""
+    if not speaks_to_context(setup.engine, setup.second):
+        return None
+    return load_calibration(setup.weights or SHIPPED, language is not None)
 
 
 def speaks_to_context(engine: str | None, second: str | None = None) -> bool:
