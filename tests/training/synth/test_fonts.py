@@ -139,8 +139,8 @@ def test_weights_and_groups_decide(book: FontBook) -> None:
     kai = number(book, "cwTeXKai")
     assert {book.pick_group(rng, "kai") for _ in range(20)} == {kai}
     assert {book.pick_group(rng, "brush") for _ in range(20)} == {kai}
-    # Weights 3 and 1.
-    assert np.mean([book.pick(rng) == kai for _ in range(1000)]) == pytest.approx(0.75, abs=0.06)
+    # Weights 6 and 1.
+    assert np.mean([book.pick(rng) == kai for _ in range(1000)]) == pytest.approx(6 / 7, abs=0.05)
 
 
 def test_which_face_stands_in(book: FontBook) -> None:
