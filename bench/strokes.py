@@ -101,7 +101,7 @@ def load_strokes(source: Path) -> dict[str, tuple[PenStroke, ...]]:
         found = _FILE.search(name)
         char = chr(int(found[1], 16)) if found else ""
         # The plain file is sorted behind the one of regular script.
-        if found and is_ideograph(char) and char not in (*paths, *OTHER_FORMS):
+        if found and is_ideograph(char) and char not in OTHER_FORMS and char not in paths:
             paths[char] = tuple(_PATH.findall(text))
     owners: dict[Sequence[tuple[str, str]], list[str]] = {}
     for char, drawn in paths.items():
