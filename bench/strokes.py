@@ -28,10 +28,11 @@ Points: TypeAlias = NDArray[np.float64]
 SIDE = 109
 """The side of KanjiVG's squares."""
 EM, DESCENT = 1000, -120
-STEP = 0.02
+STEP = 0.012
 """Centre lines are sampled about this densely."""
 CORNER = math.radians(50)
 """A centre line that turns by more within two steps has a corner."""
+HOOKED = "㇚㇆㇇㇈㇉㇋㇖㇙㇟㇂㇃㇁㇡㇠㇅"
 REACH = 0.3
 """A hand joins strokes whose ends are not further apart."""
 
@@ -161,10 +162,11 @@ def _along(line: Points) -> NDArray[np.float64]:
     return np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(line, axis=0).T))])
 
 
-def brush_width(kind: str, t: NDArray[np.float64]) -> NDArray[np.float64]:
+def brush_width(kind: str, t: NDArray[np.float64], hook: float) -> NDArray[np.float64]:
     """How wide the brush is along a stroke of this type, against a plain upright's middle.
 
-    It swells where it is set down and where it stops, runs out in a point where it is lifted.
+    It swells where it is set down and where it stops, runs out in a point where it is lifted; a hook begins
+    at `hook`.
     """
     head, tail = np.exp(-(((t - 0.04) / 0.12) ** 2)), np.exp(-(((t - 0.95) / 0.12) ** 2))
     if kind in "㇐":
@@ -175,8 +177,9 @@ def brush_width(kind: str, t: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.where(t < 0.8, 0.4 + 1.1 * (t / 0.8) ** 1.5, 1.5 - 6.0 * (t - 0.8))
     if kind in "㇔":
         return 0.4 + 1.0 * t
-    hooked = kind in "㇚㇆㇇㇈㇉㇋㇖㇙㇟㇂㇃㇁㇡㇠㇅"
-    end = np.where(t > 0.88, 1 - 6.5 * (t - 0.88), 1.0) if hooked else 1 + 0.2 * tail
+    end = 1 + 0.2 * tail
+    if kind in HOOKED:
+        end = np.where(t > hook, 1 - 0.65 * (t - hook) / max(1 - hook, 0.01), 1.0)
     return (1.0 + 0.3 * head) * end
 
 
@@ -218,8 +221,11 @@ def contours(hand: Hand, char: str, strokes: Sequence[PenStroke]) -> Iterator[Po
         line = _written(hand, stroke.line, waves, rng)
         if last is not None and rng.random() < hand.join and math.dist(last, line[0]) < REACH:
             yield from _tie(last, line[0], weight)
+        hook = max((k for k in _corners(line) if k > 0.6 * len(line)), default=None)
+        if stroke.kind in HOOKED and hook is not None:
+            line = _with_hook(line, hook, 2.4 * weight)
         t = np.linspace(0, 1, len(line))
-        width = 1 + hand.contrast * (brush_width(stroke.kind, t) - 1)
+        width = 1 + hand.contrast * (brush_width(stroke.kind, t, t[hook] if hook else 0.88) - 1)
         yield from _ribbons(line, np.maximum(weight * width * rng.normal(1, 0.06), 0.01), hand.thinness)
         last = line[-1]
 
@@ -247,6 +253,13 @@ def _written(hand: Hand, line: Points, waves: tuple[Points, Points], rng: np.ran
     return moved @ lean * hand.fill + 0.5
 
 
+def _with_hook(line: Points, start: int, least: float) -> Points:
+    """The line with a hook that shows: a broad brush would hide a short one."""
+    hook = line[start:] - line[start]
+    longer = max(1.0, least / max(float(np.hypot(*hook[-1])), 1e-6))
+    return np.concatenate([line[:start], line[start] + hook * min(longer, 3.0)])
+
+
 def _tie(start: Points, end: Points, weight: float) -> Iterator[Points]:
     """The thread of ink that a brush draws to the next stroke when it is hardly lifted."""
     t = np.linspace(0, 1, 9)[:, None]
@@ -272,7 +285,7 @@ def _corners(line: Points) -> list[int]:
     way = np.unwrap(np.arctan2(*np.diff(line, axis=0).T[::-1]))
     turns = np.abs(way[2:] - way[:-2])
     sharp = [
-        k + 1 + int(abs(way[k + 1] - way[k]) < abs(way[k + 2] - way[k + 1]))
+        int(k) + 1 + int(abs(way[k + 1] - way[k]) < abs(way[k + 2] - way[k + 1]))
         for k in np.flatnonzero(turns > CORNER)
     ]
     return [k for i, k in enumerate(sharp) if (i == 0 or k - sharp[i - 1] > 2) and 0 < k < len(line) - 1]
