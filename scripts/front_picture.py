@@ -1,6 +1,6 @@
 """The README's picture: `python scripts/front_picture.py PAGE.png FONT OUT.jpg`.
 
-A page's image in; beside it, what the package reads there, set in columns from the right where the lines stand.
+A page's image in; beside it, what the package reads there, set in columns where the lines stand.
 Characters read with little confidence are tinted.
 """
 
