@@ -45,7 +45,16 @@ __all__ = [
 
 
 def read_page(path: Path) -> Page:
-    """The page in this file: JSON, PAGE XML and ALTO are told apart by what is inside, `.txt` by its name."""
+    """The page in this file: JSON, PAGE XML and ALTO are told apart by what is inside, `.txt` by its name.
+
+    A line's characters follow its text where somebody corrected that (`follow`).
+    """
+    from tongguocr.formats.follow import follow_text
+
+    return follow_text(_read(path))
+
+
+def _read(path: Path) -> Page:
     suffix, data = path.suffix.lower(), read_bytes(path)
     if suffix == ".txt":
         return FORMATS["txt"].parse(data, path)
@@ -81,16 +90,19 @@ def write_page(page: Page, path: Path, format: str | None = None, style: Style =
 
 def render_page(page: Page, path: Path, format: str | None = None, style: Style = Style()) -> bytes:
     """The bytes that `write_page` would write to this path."""
+    from tongguocr.formats.follow import follow_text
     from tongguocr.formats.page_json import check_page
 
     chosen = _choose(path, format)
     check_page(page, path)
-    return chosen.render(in_script(page, style.script), path, style)
+    return chosen.render(in_script(follow_text(page), style.script), path, style)
 
 
 def write_book(pages: Iterable[Page], path: Path, format: str | None = None) -> None:
     """Write several pages into one file, whole or not at all, in a format that can hold them."""
-    _choose(path, format).write_book(pages, path)
+    from tongguocr.formats.follow import follow_text
+
+    _choose(path, format).write_book(map(follow_text, pages), path)
 
 
 def _choose(path: Path, name: str | None) -> Format:
