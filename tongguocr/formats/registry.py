@@ -29,7 +29,7 @@ class Format:
     """Of file names; results have the first."""
     media_type: str
     writer: str
-    """`(page, path) -> bytes`; a styled one takes the style behind the path."""
+    """`(page, path) -> bytes`; a styled one also takes the style, one with `image="file"` the image."""
     styled: bool = False
     """Whether `Style.notes`, `Style.flow` and `Style.fold` change the file."""
     image: Literal["", "pixels", "file"] = ""
@@ -50,10 +50,14 @@ class Format:
         """What results have behind the page's name."""
         return self.endings[0]
 
-    def render(self, page: Page, path: Path, style: Style = Style()) -> bytes:
-        """The page as a file's bytes; `path` is named in sentences of refusal, and images lie beside it."""
+    def render(self, page: Page, path: Path, style: Style = Style(), image: Path | None = None) -> bytes:
+        """The page as a file's bytes; `path` is named in sentences of refusal, and images lie beside it.
+
+        `image` is the page's image file where it lies elsewhere, for formats that take it as a file.
+        """
         write = _function(self.writer)
-        data: bytes = write(page, path, style) if self.styled else write(page, path)
+        more = (style,) if self.styled else (image,) if self.image == "file" else ()
+        data: bytes = write(page, path, *more)
         return data
 
     def parse(self, data: Any, path: Path) -> Page:
@@ -61,11 +65,11 @@ class Format:
         page: Page = _function(self.reader)(data, path)
         return page
 
-    def write_book(self, pages: Iterable[Page], path: Path) -> None:
-        """All the pages into one file, whole or not at all."""
+    def write_book(self, pages: Iterable[Page], path: Path, images: Path | None = None) -> None:
+        """All the pages into one file, whole or not at all; `images` is where their images lie."""
         if not self.book:
             raise InputError(f"{path}: a file of the format {self.name} holds one page.")
-        _function(self.book)(pages, path)
+        _function(self.book)(pages, path, *([images] if self.image == "file" else []))
 
 
 _ROWS = (
