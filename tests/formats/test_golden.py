@@ -36,7 +36,7 @@ RENDERED = {
     "page.flow.txt": render_txt(example_page(), Path("page.txt"), Style("inline", flow=True)),
     "page.md": render_markdown(example_page(), Path("page.md")),
     "page.hocr": render_hocr(example_page(), Path("page.hocr")),
-    "page.tei.xml": render_tei(example_page(), Path("page.tei.xml")),
+    "page.tei.xml": render_tei(example_page(), Path("page.tei.xml"), CREATED),
     "page.csv": render_doubts(example_page(), Path("page.csv")),
 }
 
