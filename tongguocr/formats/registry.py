@@ -115,7 +115,7 @@ _ROWS = (
     Format(
         "csv", (".csv",), "text/csv", "doubts:render_doubts", book="doubts:write_doubts", aliases=("doubts",)
     ),
-    Format("overlay", (".overlay.png",), "image/png", "picture:render_overlay", image="pixels"),
+    Format("overlay", (".overlay.png",), "image/png", "overlay:render_overlay", image="pixels"),
 )
 FORMATS: dict[str, Format] = {row.name: row for row in _ROWS}
 """All formats by name."""
