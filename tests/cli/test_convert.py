@@ -17,6 +17,7 @@ from paths import EXAMPLES
 from PIL import Image
 
 from tongguocr.formats import FORMATS, read_page, write_book, write_page
+from tongguocr.formats.page_xml_write import NAMESPACE
 from tongguocr.page import Page, turn_pixels
 
 ALL = ",".join(FORMATS)
@@ -200,3 +201,37 @@ def test_reading_into_a_finished_folder_converts(tmp_path: Path) -> None:
     assert "Pages: 0 read (0 characters), 1 written from their JSON, 0 done before, 0 failed" in done.stdout
     text = (tmp_path / "out" / "page.txt").read_text(encoding="utf-8")
     assert set(text) == {"某", "\n"}, "what stands in the JSON, which nobody would read on the page"
+
+
+@pytest.mark.parametrize(
+    ("program", "schema", "name"),
+    [
+        ("transkribus", "2013-07-15", "page/p1.xml"),
+        ("escriptorium", "2019-07-15", "p1.xml"),
+        ("larex", "2019-07-15", "p1.xml"),
+    ],
+)
+def test_page_xml_for_a_program_has_its_schema_name_and_place(
+    program: str, schema: str, name: str, folder: Path
+) -> None:
+    done = run_here("convert", folder, "-o", folder / "out", "--for", program)
+    assert done.returncode == 0, done.stderr
+    files = [path for path in (folder / "out").rglob("*") if path.is_file()]
+    assert files == [folder / "out" / name]
+    assert f'xmlns="http://schema.primaresearch.org/PAGE/gts/pagecontent/{schema}"' in files[0].read_text(
+        "utf-8"
+    )
+    assert read_page(files[0]).text == example_page().text
+    one = run_here("convert", folder / "p1.json", "-o", folder / "one.xml", "--for", program)
+    assert one.returncode == 0 and f'"{NAMESPACE}{schema}"' in (folder / "one.xml").read_text("utf-8")
+
+
+def test_what_comes_back_from_transkribus_is_converted(folder: Path) -> None:
+    run_here("convert", folder, "-o", folder, "--for", "transkribus")
+    path = folder / "page" / "p1.xml"
+    text = path.read_text("utf-8")
+    path.write_text(text.replace("<Unicode>天地玄</Unicode>", "<Unicode>大地玄</Unicode>"), "utf-8")
+    (folder / "page" / "metadata.xml").write_text("<trpDocMetadata/>")
+    done = run_here("convert", folder / "page", "-o", folder / "out", "--format", "json,pdf")
+    assert done.returncode == 0, done.stderr
+    assert [char.text for char in read_page(folder / "out" / "p1.json").lines[0].chars] == list("大地玄")

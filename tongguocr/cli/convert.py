@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,8 +29,15 @@ from tongguocr.formats import (
 )
 
 if TYPE_CHECKING:
+    from tongguocr.formats.style import PageSchema
     from tongguocr.page import Page
 
+PROGRAMS: dict[str, tuple[PageSchema, str]] = {
+    "transkribus": ("2013-07-15", "page/{stem}.xml"),
+    "escriptorium": ("2019-07-15", "{stem}.xml"),
+    "larex": ("2019-07-15", "{stem}.xml"),
+}
+"""What programs take that read PAGE: the version of its schema, and where a page's file lies."""
 HELP = "write pages that were read, and corrected, in other formats"
 
 
@@ -45,18 +53,46 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--from", dest="source", choices=read, help="of several files with one page, this one (first: json)"
     )
+    parser.add_argument(
+        "--for",
+        dest="program",
+        choices=PROGRAMS,
+        help="PAGE as this program takes it: its schema, and in a folder its name and place",
+    )
     add_text(parser.add_argument_group("how text is written (docs/formats.md)"))
 
 
 def run(args: argparse.Namespace) -> int:
     style, out = text_style(args), Path(args.output)
-    into_folder = args.format or args.output.endswith(("/", "\\")) or out.is_dir()
-    if into_folder and not args.format:
+    if args.program:
+        style = replace(style, page_schema=PROGRAMS[args.program][0])
+    into_folder = args.format or args.output.endswith(("/", "\\")) or out.is_dir() or not out.suffix
+    written = args.format or ("page" if args.program else "")
+    if into_folder and not written:
         raise InputError(f"{out}: say with --format what goes into this folder.")
     paths = list(_page_files(args.page, args.source))
     if not into_folder:
         return _into_file(paths, out, args.image, style)
-    return _into_folder(paths, out, args, style)
+    formats = [find_format(name.strip()) for name in written.split(",")]
+    return _into_folder(paths, _Places(out, formats, args.program), args.image, style)
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Where the files of each page go."""
+
+    out: Path
+    formats: list[Format]
+    program: str | None
+
+    def of(self, path: Path) -> list[tuple[Format, Path]]:
+        """The formats of one page, each with its file."""
+        return [(format, self.out / self._name(format, page_stem(path))) for format in self.formats]
+
+    def _name(self, format: Format, stem: str) -> str:
+        if self.program and format.name == "page":
+            return PROGRAMS[self.program][1].format(stem=stem)
+        return f"{stem}{format.ending}"
 
 
 def _page_files(given: list[Path], source: str | None) -> Iterator[Path]:
@@ -85,21 +121,21 @@ def _into_file(paths: list[Path], out: Path, image: Path | None, style: Style) -
     return 0
 
 
-def _into_folder(paths: list[Path], out: Path, args: argparse.Namespace, style: Style) -> int:
+def _into_folder(paths: list[Path], places: _Places, image: Path | None, style: Style) -> int:
     """Each page into files of its own; 1 if some could not be converted."""
     from tongguocr.files import make_folder
     from tongguocr.progress import page_bar
 
-    formats = [find_format(name.strip()) for name in args.format.split(",")]
-    _keep_sources(paths, [out / f"{page_stem(path)}{format.ending}" for path in paths for format in formats])
+    targets = [target for path in paths for _, target in places.of(path)]
+    _keep_sources(paths, targets)
     _check_names(paths)
-    make_folder(out)
+    for folder in dict.fromkeys(target.parent for target in targets):
+        make_folder(folder)
     failed = 0
     with page_bar(len(paths)) as bar:
         for path in paths:
-            files = [(format, out / f"{page_stem(path)}{format.ending}") for format in formats]
             try:
-                _write(read_page(path), path, files, args.image, style)
+                _write(read_page(path), path, places.of(path), image, style)
             except InputError as error:
                 if len(paths) == 1:
                     raise

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from tongguocr.errors import InputError
-from tongguocr.formats.style import Style
+from tongguocr.formats.style import PAGE_SCHEMAS, Style
 
 if TYPE_CHECKING:
     from tongguocr.page import Page
@@ -32,6 +32,8 @@ class Format:
     """`(page, path) -> bytes`; a styled one also takes the style, one with `image="file"` the image."""
     styled: bool = False
     """Whether `Style.notes`, `Style.flow` and `Style.fold` change the file."""
+    schemas: tuple[str, ...] = ()
+    """Versions of its schema, of which the style chooses one; the writer takes it behind the path."""
     image: Literal["", "pixels", "file"] = ""
     """What a page must have: pixels; or its image file beside the written one, else pixels."""
     book: str = ""
@@ -56,7 +58,13 @@ class Format:
         `image` is the page's image file where it lies elsewhere, for formats that take it as a file.
         """
         write = _function(self.writer)
-        more = (style,) if self.styled else (image,) if self.image == "file" else ()
+        more: tuple[Any, ...] = ()
+        if self.styled:
+            more = (style,)
+        elif self.schemas:
+            more = (style.page_schema,)
+        elif self.image == "file":
+            more = (image,)
         data: bytes = write(page, path, *more)
         return data
 
@@ -79,8 +87,9 @@ _ROWS = (
         "page",
         (".page.xml", ".xml"),
         "application/xml",
-        "page_xml:render_page_xml",
-        reader="page_xml:parse_page_xml",
+        "page_xml_write:render_page_xml",
+        schemas=PAGE_SCHEMAS,
+        reader="page_xml_read:parse_page_xml",
         xml_root="PcGts",
     ),
     Format(
