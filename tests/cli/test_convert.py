@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from paths import EXAMPLES
 from PIL import Image
 
 from tongguocr.formats import FORMATS, read_page, write_book, write_page
+from tongguocr.formats.fonts import NO_FONT
 from tongguocr.formats.page_xml_write import NAMESPACE
 from tongguocr.page import Page, turn_pixels
 
@@ -235,3 +237,15 @@ def test_what_comes_back_from_transkribus_is_converted(folder: Path) -> None:
     done = run_here("convert", folder / "page", "-o", folder / "out", "--format", "json,pdf")
     assert done.returncode == 0, done.stderr
     assert [char.text for char in read_page(folder / "out" / "p1.json").lines[0].chars] == list("大地玄")
+
+
+@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="fonts lie where XDG_DATA_DIRS says")
+@pytest.mark.parametrize("target", [["-o", "p1.overlay.png"], ["-o", "out", "--format", "overlay,txt"]])
+def test_without_a_chinese_font_it_says_so(target: list[str], folder: Path) -> None:
+    command = [sys.executable, "-m", "tongguocr", "convert", "p1.json", *target]
+    empty = {"XDG_DATA_DIRS": str(folder / "none"), "HOME": str(folder / "none")}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, env={**os.environ, **empty})
+    assert (done.returncode, done.stderr) == (0, f"tongguocr: {NO_FONT}\n")
+    picture = next(folder.rglob("*.overlay.png"))
+    with Image.open(picture) as image:
+        assert image.width < image.height, "one view: two would be broader than high"

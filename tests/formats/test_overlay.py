@@ -189,7 +189,7 @@ def test_without_a_font_the_picture_says_so(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(ImageDraw.ImageDraw, "text", text)
     assert draw_overlay(page_of(0.9)).width == 100
-    assert [one for one in said if one.startswith("No font")] == [overlay.NO_FONT]
+    assert [one for one in said if one.startswith("No font")] == [fonts.NO_FONT]
 
 
 def test_a_page_with_small_characters_is_enlarged() -> None:

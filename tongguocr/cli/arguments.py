@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -92,6 +93,15 @@ def text_style(args: argparse.Namespace) -> Style:
     if args.script == "simplified":
         simplify("學")
     return Style(args.notes, args.flow, args.script, args.fold)
+
+
+def warn_of_fonts(formats: Iterable[str]) -> None:
+    """Say it if the text of an overlay cannot be drawn, before the work begins."""
+    if "overlay" in formats:
+        from tongguocr.formats.fonts import NO_FONT, find_faces
+
+        if not find_faces():
+            complain(NO_FONT)
 
 
 def add_device(parser: argparse.ArgumentParser) -> None:

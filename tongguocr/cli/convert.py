@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tongguocr.cli.arguments import add_text, complain, text_style
+from tongguocr.cli.arguments import add_text, complain, text_style, warn_of_fonts
 from tongguocr.errors import InputError
 from tongguocr.formats import (
     FORMATS,
@@ -110,6 +110,7 @@ def _page_files(given: list[Path], source: str | None) -> Iterator[Path]:
 
 def _into_file(paths: list[Path], out: Path, image: Path | None, style: Style) -> int:
     format = format_of(out)
+    warn_of_fonts([format.name])
     _keep_sources(paths, [out])
     if len(paths) == 1:
         page = read_page(paths[0])
@@ -131,6 +132,7 @@ def _into_folder(paths: list[Path], places: _Places, image: Path | None, style: 
     _check_names(paths)
     for folder in dict.fromkeys(target.parent for target in targets):
         make_folder(folder)
+    warn_of_fonts(format.name for format in places.formats)
     failed = 0
     with page_bar(len(paths)) as bar:
         for path in paths:

@@ -20,10 +20,11 @@ from tongguocr.cli.arguments import (
     complain,
     language_folder,
     text_style,
+    warn_of_fonts,
 )
 from tongguocr.engines import ENGINES
 from tongguocr.errors import InputError
-from tongguocr.formats import FORMATS, render_page, write_page
+from tongguocr.formats import FORMATS, format_of, render_page, write_page
 
 if TYPE_CHECKING:
     from tongguocr.batch import Cluster, ReadPage
@@ -156,6 +157,7 @@ def _read_here(args: argparse.Namespace) -> int:
             complain(str(error))
             continue
         if args.output:
+            warn_of_fonts([format_of(Path(args.output)).name])
             write_page(result, Path(args.output), style=style)
         else:
             text = render_page(result, Path(page.name), "txt", style)
@@ -176,6 +178,7 @@ def _read_into_folder(args: argparse.Namespace) -> int:
     from tongguocr.reader import open_reader
 
     formats = parse_formats(args.format or "txt,json")
+    warn_of_fonts(formats)
     prepare, cluster = _spread(args) if args.ray else (None, None)
     pages, problems = list_pages(args.source, args.pages, args.recursive)
     _check_lines(args, len(pages) > 1)

@@ -39,6 +39,7 @@ PROBE = "書龍"
 """A font that has these draws Chinese."""
 MOST = 6
 """More fonts are not kept: each is looked through for every rare character."""
+NO_FONT = "No font with Chinese characters was found on this system: the overlay has no text."
 _MISSING = "\U0010ffff"
 """No font has this character: what is drawn for it is drawn for all that are missing."""
 

@@ -20,7 +20,7 @@ from PIL import Image, ImageDraw, ImageFont
 from tongguocr.errors import InputError
 from tongguocr.formats.doubts import THRESHOLD
 from tongguocr.formats.follow import follow_line
-from tongguocr.formats.fonts import Face, face_for, find_faces
+from tongguocr.formats.fonts import NO_FONT, Face, face_for, find_faces
 from tongguocr.formats.picture import BETWEEN_BLOCKS, KIND_COLOURS, LONGEST_SIDE, Colour, Pen
 from tongguocr.geometry import Box, Point, clip, height, intersection, width
 from tongguocr.page import Char, Line, Page
@@ -44,7 +44,6 @@ INK: Colour = (20, 20, 20)
 """Characters that are not doubtful, in the second view."""
 _TRIES = 3
 """A number stands no farther off its line's head or foot, in heights of its own."""
-NO_FONT = "No font with Chinese characters was found on this system: the text is not drawn."
 _CONFIDENCE_COLOURS: tuple[tuple[float, Colour], ...] = (
     (0.0, (200, 20, 20)),
     (0.5, (230, 120, 0)),
