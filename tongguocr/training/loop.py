@@ -138,9 +138,20 @@ class _Loop:
                 self._log_steps()
             if self._is_over():
                 return
-            if self.feed.endless and progress.minutes - self.last_validation > self.run.validate_every:
-                self._validate()
+            if self.feed.endless:
+                saved = self._by_the_clock(saved)
         progress.epoch, progress.window = progress.epoch + 1, 0
+
+    def _by_the_clock(self, saved: float) -> float:
+        """Validate or write a resume file if it is time for one; the minute of the last resume file."""
+        minutes = self.progress.minutes
+        if minutes - self.last_validation > self.run.validate_every:
+            self._validate()
+        elif minutes - saved > self.run.checkpoint_every:
+            self.checkpoints.save()
+        else:
+            return saved
+        return self.progress.minutes
 
     def _step(self, batch: Batch) -> None:
         progress, run, checkpoints = self.progress, self.run, self.checkpoints

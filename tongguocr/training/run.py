@@ -84,6 +84,8 @@ class Run:
     """Weight of the pointer's loss."""
     validate_every: float = 5.0
     """Minutes between validations of data without epochs, and between resume files within an epoch."""
+    checkpoint_every: float = 5.0
+    """Minutes between resume files of data without epochs, whose validations are long."""
     frozen: tuple[str, ...] = ()
     """Parts of the network that are not trained: with stem and encoder frozen, a step is cheaper."""
     workers: int = 14

@@ -147,8 +147,12 @@ def _fallbacks(faces: tuple[Face, ...], face: int) -> list[int]:
     return [face, *wide[turn:], *wide[:turn], *(k for k in order if k not in wide)]
 
 
-def load_fonts(folder: Path) -> FontBook:
-    """Every usable face under the folder, by key, so that numbers do not hang on the order of files."""
+def load_fonts(folder: Path, unseen: bool = False) -> FontBook:
+    """Every usable face under the folder, by key, so that numbers do not hang on the order of files.
+
+    Faces that the list calls unseen are left out unless asked for: neither training nor the frozen benchmark
+    shows them, only a bench of hands that a reader has never met.
+    """
     if not folder.is_dir():
         what = "this is a file, not a folder of fonts" if folder.exists() else "there is no such folder"
         raise InputError(f"{folder}: {what}.")
@@ -157,8 +161,11 @@ def load_fonts(folder: Path) -> FontBook:
         face
         for path in _font_files(folder)
         for entry in _entries(path, known)
+        if unseen or not entry.get("unseen")
         if (face := _make_face(path, entry))
     ]
+    if not faces and not unseen and load_fonts(folder, unseen=True):
+        raise InputError(f"{folder}: there are only faces here that training must not see.")
     if not faces:
         raise InputError(f"{folder}: no font here has Chinese characters; docs/fonts.md lists some that do.")
     unique = {face.key: face for face in reversed(faces)}
