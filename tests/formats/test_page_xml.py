@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
 from page_strategies import around, example_page, pages, whole, xml_text
 
 from tongguocr.errors import InputError
 from tongguocr.formats import read_page, write_page
-from tongguocr.formats.page_xml import NAMESPACE, REGION_TYPE, parse_page_xml, render_page_xml
+from tongguocr.formats.page_xml_read import parse_page_xml
+from tongguocr.formats.page_xml_write import NAMESPACE, REGION_TYPE, render_page_xml
+from tongguocr.formats.style import PAGE_SCHEMAS
 from tongguocr.formats.xml import parse_xml
 from tongguocr.page import DIRECTIONS, KINDS, Char, Line, Page
 
 PATH = Path("page.xml")
+NEWEST = NAMESPACE + "2019-07-15"
 names = st.from_regex(r"[A-Za-z_][A-Za-z0-9_.-]{0,4}", fullmatch=True)
 
 
@@ -88,7 +92,7 @@ def test_the_file_is_built_as_the_schema_wants(page: Page) -> None:
     }
     for element in root.iter():
         name = etree.QName(element)
-        assert name.namespace == NAMESPACE
+        assert name.namespace == NEWEST
         children = [etree.QName(child).localname for child in element]
         allowed = order.get(name.localname, [])
         assert children == sorted(children, key=allowed.index), name.localname
@@ -102,7 +106,7 @@ def test_the_file_is_built_as_the_schema_wants(page: Page) -> None:
     assert len(ids) == len(set(ids))
     assert all(re.fullmatch(r"[A-Za-z_\u4e00-\u9fa5][\w.-]*", name) for name in ids)
     references = [element.get("regionRef") for element in root.iter() if element.get("regionRef")]
-    assert references == [element.get("id") for element in root.iter(f"{{{NAMESPACE}}}TextRegion")]
+    assert references == [element.get("id") for element in root.iter(f"{{{NEWEST}}}TextRegion")]
 
 
 def test_every_kind_has_a_type_of_the_schema() -> None:
@@ -121,7 +125,7 @@ def test_every_kind_has_a_type_of_the_schema() -> None:
 
 
 def test_the_time_is_in_utc() -> None:
-    data = render_page_xml(Page("", 1, 1), PATH, datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
+    data = render_page_xml(Page("", 1, 1), PATH, created=datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
     assert b"<Created>2026-01-02T03:04:05Z</Created>" in data
 
 
@@ -277,3 +281,61 @@ def test_any_reader_that_takes_regions_in_order_gets_our_order() -> None:
     root = etree.fromstring(render_page_xml(example_page(), PATH))
     texts = [e.text or "" for e in root.iterfind(".//{*}TextLine/{*}TextEquiv/{*}Unicode")]
     assert texts == [x.text for x in example_page().lines if x.text]
+
+
+OLD = {
+    "PcGts": {"schemaLocation"},
+    "Metadata": set(),
+    "Creator": set(),
+    "Created": set(),
+    "LastChange": set(),
+    "Page": {"imageFilename", "imageWidth", "imageHeight"},
+    "ReadingOrder": set(),
+    "OrderedGroup": {"id"},
+    "RegionRefIndexed": {"index", "regionRef"},
+    "TextRegion": {"id", "type", "custom", "readingDirection", "orientation"},
+    "TextLine": {"id", "custom"},
+    "Word": {"id"},
+    "Glyph": {"id"},
+    "Coords": {"points"},
+    "Baseline": {"points"},
+    "TextEquiv": {"conf"},
+    "Unicode": set(),
+}
+"""What the schema of 2013-07-15 has of all that we write, and its attributes there."""
+
+
+@settings(max_examples=60)
+@given(pages(xml_text, whole, names, bounded=True, sizes=around))
+def test_the_old_schema_has_all_that_is_written_for_it(page: Page) -> None:
+    data = render_page_xml(page, PATH, "2013-07-15")
+    root = etree.fromstring(data)
+    for element in root.iter():
+        name = etree.QName(element)
+        assert name.namespace == NAMESPACE + "2013-07-15"
+        assert {etree.QName(key).localname for key in element.attrib} <= OLD[name.localname]
+        equivs = [child for child in element if etree.QName(child).localname == "TextEquiv"]
+        assert len(equivs) <= 1, "one reading"
+    without_candidates = replace(
+        page,
+        lines=tuple(
+            replace(line, chars=tuple(replace(char, candidates=()) for char in line.chars))
+            for line in page.lines
+        ),
+    )
+    if page.lines or not page.angle:
+        assert parse_page_xml(parse_xml(data, PATH), PATH) == without_candidates
+
+
+def test_other_programs_are_told_the_schema() -> None:
+    for schema in PAGE_SCHEMAS:
+        root = etree.fromstring(render_page_xml(example_page(), PATH, schema))
+        location = root.get("{http://www.w3.org/2001/XMLSchema-instance}schemaLocation")
+        assert location == f"{NAMESPACE}{schema} {NAMESPACE}{schema}/pagecontent.xsd"
+        assert root.prefix is None, "Transkribus and LAREX take no prefix"
+
+
+def test_regions_that_lie_differently_are_no_turned_page() -> None:
+    lying, standing = region("r", line("a", "x"), 'orientation="90"'), region("s", line("b", "x"))
+    assert parse(lying).angle == 90 and parse(lying + standing).angle == 0
+    assert parse(lying, 'orientation="0"').angle == 0

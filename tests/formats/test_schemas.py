@@ -17,7 +17,7 @@ from paths import EXAMPLES, GOLDEN
 from bench.readers import SCHEMAS, find_schema, open_schema
 from tongguocr.formats import read_page
 from tongguocr.formats.alto_write import render_alto
-from tongguocr.formats.page_xml import render_page_xml
+from tongguocr.formats.page_xml_write import render_page_xml
 from tongguocr.formats.tei import render_tei
 from tongguocr.page import Page
 

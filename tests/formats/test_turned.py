@@ -18,7 +18,7 @@ from PIL import Image
 from tongguocr.formats import FORMATS, read_page, render_page
 from tongguocr.formats.alto_read import parse_alto
 from tongguocr.formats.page_json import parse_json
-from tongguocr.formats.page_xml import parse_page_xml
+from tongguocr.formats.page_xml_read import parse_page_xml
 from tongguocr.formats.xml import parse_xml
 from tongguocr.geometry import Box, Point, bounds, turn_point
 from tongguocr.page import ANGLES, Line, Page, Pixels

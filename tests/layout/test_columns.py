@@ -11,7 +11,7 @@ from paths import EXAMPLES
 
 from tongguocr.formats import read_page
 from tongguocr.formats.pdf.columns import find_units
-from tongguocr.layout.columns import column_starts, number_columns
+from tongguocr.layout.columns import number_columns, register_starts, text_columns
 from tongguocr.page import Direction, Kind, Line, Page
 
 Place = tuple[float, float, float, float, Kind]
@@ -26,7 +26,7 @@ def numbered(lines: list[Line] | tuple[Line, ...]) -> tuple[Line, ...]:
 
 
 def starts_of(lines: list[Line] | tuple[Line, ...]) -> list[int]:
-    return column_starts(numbered(lines))
+    return [column[0] for column in text_columns(numbered(lines))]
 
 
 def places_of(lines: list[Line] | tuple[Line, ...]) -> list[tuple[int | None, int | None]]:
@@ -83,12 +83,12 @@ def test_a_second_register_begins_anew() -> None:
     assert starts_of(lines_at(lower[0], upper[0])) == [0, 1]
 
 
-def test_margins_folds_and_horizontal_lines_are_in_no_column() -> None:
+def test_margins_and_folds_are_in_no_column_of_text() -> None:
     lines = lines_at((50, 0, 90, 99, "main"), (0, 0, 9, 99, "fold"), (50, 100, 90, 199, "main"))
     assert starts_of(lines) == [0]
     assert [column for column, _ in places_of(lines)] == [0, 1, 0], "the text's column goes on"
     direction: Direction = "right-to-left"
-    assert starts_of([Line("a", (0, 0, 99, 9), "天地", direction=direction)]) == []
+    assert starts_of([Line("a", (0, 0, 99, 9), "天地", direction=direction)]) == [0]
 
 
 @pytest.mark.parametrize("mode", ["vertical-rl", "vertical-lr", "horizontal"])
@@ -159,3 +159,23 @@ def test_every_line_is_in_one_unit_in_its_order(page: Page) -> None:
     assert sorted(set(starts_of(page.lines))) == starts_of(page.lines)
     columns = [column for column, _ in places_of(page.lines) if column is not None]
     assert sorted(set(columns)) == list(range(max(columns, default=-1) + 1)), "counted as they are read"
+
+
+def registers_of(*boxes: tuple[float, float, float, float]) -> list[int]:
+    return register_starts(numbered([Line(f"l{n}", box, "天地玄黃") for n, box in enumerate(boxes)]))
+
+
+def test_registers_begin_on_the_right_below_the_one_before() -> None:
+    upper, lower = ([(x, y, x + 40, y + 180) for x in (150, 100, 50)] for y in (0, 200))
+    assert registers_of(*upper, *lower) == [0, 3]
+    assert registers_of(*upper) == [0] and registers_of() == []
+    uneven = [upper[0], (100, 0, 140, 60), upper[2], *lower]
+    assert registers_of(*uneven) == [0, 3], "a column that ends early is no other register"
+    spread = [*upper, *((x - 200, y, x1 - 200, y1) for x, y, x1, y1 in upper)]
+    assert registers_of(*spread) == [0]
+
+
+def test_columns_of_a_page_in_rows_are_its_registers() -> None:
+    boxes = [(x, y, x + 180, y + 20) for x in (0, 200) for y in (0, 30, 60)]
+    rows = [Line(f"l{n}", box, "天地", direction="left-to-right") for n, box in enumerate(boxes)]
+    assert register_starts(numbered(rows)) == [0, 3]

@@ -7,20 +7,20 @@ run.py's business, and where the processes are is pool.py's or cluster.py's.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from tongguocr.batch.results import write_results
+from tongguocr.batch.results import json_of, write_results
 from tongguocr.errors import InputError
-from tongguocr.formats import Style
-from tongguocr.page import Page
+from tongguocr.formats import Style, format_of, read_page
+from tongguocr.page import Page, turn_pixels
 from tongguocr.sources import SourcePage
 
 ReadPage: TypeAlias = Callable[[Page, str], Page]
 """A page with pixels, and its name in; the same with lines and text out."""
 
-State: TypeAlias = Literal["read", "done", "elsewhere", "failed"]
+State: TypeAlias = Literal["read", "converted", "done", "elsewhere", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Outcome:
 
     name: str
     state: State
-    """Read now; done before; read by another process meanwhile; not read, for this reason."""
+    """Read now; written from its JSON; done before; read by another process meanwhile; not read, and why."""
     reason: str = ""
     characters: int = 0
 
@@ -87,6 +87,19 @@ def process_page(read: ReadPage, task: Task) -> Outcome:
     except Exception as error:
         return failure_outcome(error, page)
     return Outcome(page.name, "read", characters=count_characters(result))
+
+
+def convert_page(task: Task) -> Outcome:
+    """Write one page that was read before, from its JSON; its image is loaded only if a format needs it."""
+    page = task.page
+    try:
+        result = read_page(json_of(page.name, task.paths[0].parent))
+        if any(format_of(path).image for path in task.paths):
+            result = replace(result, pixels=turn_pixels(page.load(), result.angle))
+        write_results(result, task.paths, task.unfinished, task.style)
+    except Exception as error:
+        return failure_outcome(error, page)
+    return Outcome(page.name, "converted")
 
 
 def count_characters(page: Page) -> int:

@@ -30,6 +30,11 @@ def result_paths(name: str, out: Path, formats: Sequence[str]) -> tuple[Path, ..
     return tuple(out / f"{name}{FORMATS[format].ending}" for format in formats)
 
 
+def json_of(name: str, out: Path) -> Path:
+    """Where a page's JSON lies, which holds all that was read on it."""
+    return result_paths(name, out, ("json",))[0]
+
+
 def missing(paths: Sequence[Path]) -> tuple[Path, ...]:
     """Those of the files that are not there."""
     return tuple(path for path in paths if not path.exists())

@@ -12,14 +12,16 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tongguocr.batch.job import Job, Outcome, ReadPage, State, Task, process_page
+from tongguocr.batch.job import Job, Outcome, ReadPage, State, Task, convert_page, process_page
 from tongguocr.batch.locks import FOLDER, PageLocks
 from tongguocr.batch.pool import Pool, WorkerFailure
 from tongguocr.batch.results import (
     FAILED,
+    json_of,
     missing,
     one_line,
     remove,
@@ -49,7 +51,11 @@ def run_job(
     that could not be opened, with the reason: they count as pages that failed.
     """
     make_folder(job.out)
-    with PageLocks(job.out) as locks, _open_pool(prepare, job) as pool:
+    with (
+        PageLocks(job.out) as locks,
+        _open_pool(prepare, job) as pool,
+        Pool(_make_converter, job.workers, job.time_limit) as converters,
+    ):
         if job.again:
             _remove_results(pages, job, locks)
         if locks.alone:
@@ -57,7 +63,7 @@ def run_job(
         try:
             for source, reason in problems:
                 yield _fail(locks, source, source, reason)
-            yield from _Scheduler(job, locks, pool).outcomes(pages)
+            yield from _Scheduler(job, locks, pool, converters).outcomes(pages)
         finally:
             write_failures(locks.failures(), job.out)
 
@@ -81,8 +87,14 @@ def _remove_results(pages: Sequence[SourcePage], job: Job, locks: PageLocks) -> 
 class _Scheduler:
     """Which pages this process reads, and what becomes of the others."""
 
-    def __init__(self, job: Job, locks: PageLocks, pool: Pool[Task, Outcome] | ClusterPool) -> None:
-        self.job, self.locks, self.pool = job, locks, pool
+    def __init__(
+        self,
+        job: Job,
+        locks: PageLocks,
+        pool: Pool[Task, Outcome] | ClusterPool,
+        converters: Pool[Task, Outcome],
+    ) -> None:
+        self.job, self.locks, self.pool, self.converters = job, locks, pool, converters
         self.settled: deque[Outcome] = deque()
         self.elsewhere: deque[SourcePage] = deque()
         """Pages that other processes have locked, to be looked at again."""
@@ -91,7 +103,11 @@ class _Scheduler:
     def outcomes(self, pages: Sequence[SourcePage]) -> Iterator[Outcome]:
         waiting: Sequence[SourcePage] = pages
         while waiting:
-            for task, result in self.pool.run(self._tasks(waiting)):
+            known = {page.name for page in waiting if self._was_read(page)}
+            # Those first for which no model need be loaded.
+            converted = self.converters.run(self._tasks(page for page in waiting if page.name in known))
+            done = self.pool.run(self._tasks(page for page in waiting if page.name not in known))
+            for task, result in chain(converted, done):
                 yield from self._flush()
                 yield self._finish(task, result)
             yield from self._flush()
@@ -139,6 +155,10 @@ class _Scheduler:
             self.settled.append(Outcome(page.name, "elsewhere"))
         return ()
 
+    def _was_read(self, page: SourcePage) -> bool:
+        """Whether the page's JSON is there: other formats are written from it, and nothing is read again."""
+        return not self.job.again and json_of(page.name, self.job.out).exists()
+
     def _missing(self, page: SourcePage) -> tuple[Path, ...]:
         """The page's result files that are not there yet."""
         return missing(result_paths(page.name, self.job.out, self.job.formats))
@@ -158,6 +178,10 @@ def _fail(locks: PageLocks, name: str, file: str, reason: str) -> Outcome:
     with contextlib.suppress(InputError):  # On a full disk even this fails; the outcome still tells.
         locks.record_failure(name, file, reason)
     return Outcome(name, "failed", reason)
+
+
+def _make_converter() -> Callable[[Task], Outcome]:
+    return convert_page
 
 
 def _make_worker(prepare: Callable[[], ReadPage]) -> Callable[[Task], Outcome]:

@@ -58,7 +58,10 @@ def _show(outcome: Outcome, bar: PageBar) -> None:
 
 def summary(counts: Counter[str], job: Job) -> str:
     """The line that ends a job: pages read, done before, failed, and where the results are."""
-    parts = [f"{counts['read']} read ({counts['characters']} characters)", f"{counts['done']} done before"]
+    parts = [f"{counts['read']} read ({counts['characters']} characters)"]
+    if counts["converted"]:
+        parts.append(f"{counts['converted']} written from their JSON")
+    parts.append(f"{counts['done']} done before")
     if counts["elsewhere"]:
         parts.append(f"{counts['elsewhere']} read by another process")
     parts.append(f"{counts['failed']} failed")

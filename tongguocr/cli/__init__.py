@@ -16,6 +16,7 @@ from tongguocr.cli import (
     ablate,
     blocks,
     compare,
+    convert,
     eval,
     expand,
     export,
@@ -36,6 +37,7 @@ from tongguocr.version import __version__
 
 COMMANDS = {
     "read": read,
+    "convert": convert,
     "serve": serve,
     "lines": lines,
     "blocks": blocks,

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tongguocr.errors import InputError, need
+from tongguocr.formats import FORMATS, Style
 
 if TYPE_CHECKING:
     from tongguocr.training.glm.stage import GlmPageStage
@@ -63,6 +65,43 @@ def language_folder(args: argparse.Namespace) -> Path | None:
     if args.no_language_model and args.language_model:
         raise InputError("--language-model and --no-language-model do not go together.")
     return None if args.no_language_model else args.language_model or SHIPPED_LANGUAGE
+
+
+def add_text(text: argparse._ArgumentGroup) -> None:
+    """The options of commands that write pages: what the style says."""
+    styled = " and ".join(format.ending for format in FORMATS.values() if format.styled)
+    text.add_argument(
+        "--notes",
+        choices=("lines", "inline", "omit"),
+        help=f"double-row notes in {styled}: lines of their own, in brackets, left out",
+    )
+    text.add_argument("--flow", action="store_true", help=f"join lines that read on, in {styled}")
+    text.add_argument(
+        "--fold",
+        action="store_true",
+        help=f"running titles and folio numbers too, in {styled}; other formats always have them",
+    )
+    text.add_argument(
+        "--script", choices=("keep", "simplified"), default="keep", help="simplified: one for one, everywhere"
+    )
+
+
+def text_style(args: argparse.Namespace) -> Style:
+    """How text is written; without the table of characters that it needs, nothing is begun."""
+    from tongguocr.formats.style import simplify
+
+    if args.script == "simplified":
+        simplify("學")
+    return Style(args.notes, args.flow, args.script, args.fold)
+
+
+def warn_of_fonts(formats: Iterable[str]) -> None:
+    """Say it if the text of an overlay cannot be drawn, before the work begins."""
+    if "overlay" in formats:
+        from tongguocr.formats.fonts import NO_FONT, find_faces
+
+        if not find_faces():
+            complain(NO_FONT)
 
 
 def add_device(parser: argparse.ArgumentParser) -> None:

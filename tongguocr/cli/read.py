@@ -15,13 +15,16 @@ from tongguocr.cli.arguments import (
     DIRECTIONS,
     add_language_model,
     add_no_turn,
+    add_text,
     check_positive,
     complain,
     language_folder,
+    text_style,
+    warn_of_fonts,
 )
 from tongguocr.engines import ENGINES
 from tongguocr.errors import InputError
-from tongguocr.formats import FORMATS, Style, render_page, write_page
+from tongguocr.formats import FORMATS, format_of, render_page, write_page
 
 if TYPE_CHECKING:
     from tongguocr.batch import Cluster, ReadPage
@@ -38,27 +41,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", metavar="F,...", help=", ".join(FORMATS))
     parser.add_argument("--pages", metavar="RANGE", help="pages of each source, as in 1-3,7,12-")
     parser.add_argument("--recursive", action="store_true", help="a folder's subfolders too")
-    _add_text(parser.add_argument_group("how text is written (docs/formats.md)"))
+    add_text(parser.add_argument_group("how text is written (docs/formats.md)"))
     _add_means(parser.add_argument_group("how pages are read"))
     _add_batch(parser.add_argument_group("many pages (docs/batches.md, docs/cluster.md)"))
-
-
-def _add_text(text: argparse._ArgumentGroup) -> None:
-    styled = " and ".join(format.ending for format in FORMATS.values() if format.styled)
-    text.add_argument(
-        "--notes",
-        choices=("lines", "inline", "omit"),
-        help=f"double-row notes in {styled}: lines of their own, in brackets, left out",
-    )
-    text.add_argument("--flow", action="store_true", help=f"join lines that read on, in {styled}")
-    text.add_argument(
-        "--fold",
-        action="store_true",
-        help=f"running titles and folio numbers too, in {styled}; other formats always have them",
-    )
-    text.add_argument(
-        "--script", choices=("keep", "simplified"), default="keep", help="simplified: one for one, everywhere"
-    )
 
 
 def _add_means(means: argparse._ArgumentGroup) -> None:
@@ -126,15 +111,6 @@ def _is_folder(written: str) -> bool:
     return written.endswith(("/", "\\")) or Path(written).is_dir() or not Path(written).suffix
 
 
-def _style(args: argparse.Namespace) -> Style:
-    """How text is written; without the table of characters that it needs, nothing is begun."""
-    from tongguocr.formats.style import simplify
-
-    if args.script == "simplified":
-        simplify("學")
-    return Style(args.notes, args.flow, args.script, args.fold)
-
-
 def _setup(args: argparse.Namespace, threads: int) -> Setup:
     from tongguocr.reader import DEFAULT_DETECTOR, DEFAULT_ENGINE, Setup
 
@@ -159,7 +135,7 @@ def _read_here(args: argparse.Namespace) -> int:
     from tongguocr.batch.listing import list_source, name_pages
     from tongguocr.reader import open_reader
 
-    style = _style(args)
+    style = text_style(args)
     listed = [list_source(source, args.pages, args.recursive) for source in dict.fromkeys(args.source)]
     pages, problems = name_pages(listed), [one.problem for one in listed if one.problem]
     several = len(pages) + len(problems) > 1
@@ -181,6 +157,7 @@ def _read_here(args: argparse.Namespace) -> int:
             complain(str(error))
             continue
         if args.output:
+            warn_of_fonts([format_of(Path(args.output)).name])
             write_page(result, Path(args.output), style=style)
         else:
             text = render_page(result, Path(page.name), "txt", style)
@@ -201,6 +178,7 @@ def _read_into_folder(args: argparse.Namespace) -> int:
     from tongguocr.reader import open_reader
 
     formats = parse_formats(args.format or "txt,json")
+    warn_of_fonts(formats)
     prepare, cluster = _spread(args) if args.ray else (None, None)
     pages, problems = list_pages(args.source, args.pages, args.recursive)
     _check_lines(args, len(pages) > 1)
@@ -208,7 +186,7 @@ def _read_into_folder(args: argparse.Namespace) -> int:
     wanted = args.workers or (1 if any(entry.full_size for entry in _entries(args)) else None)
     workers, threads = share_cores(len(pages), wanted, args.threads)
     prepare = prepare or partial(open_reader, _setup(args, threads))
-    job = Job(Path(args.output), formats, workers, args.time_limit, _style(args), args.again, cluster)
+    job = Job(Path(args.output), formats, workers, args.time_limit, text_style(args), args.again, cluster)
     failed = [(one.source, one.problem) for one in problems]
     return run_with_progress(pages, prepare, job, failed, args.quiet)
 

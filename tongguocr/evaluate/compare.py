@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from tongguocr.engines import ENGINES, EngineOptions, find_engine
 from tongguocr.errors import InputError
-from tongguocr.evaluate.files import files_by_stem
 from tongguocr.evaluate.protocols import PROTOCOLS, PageScore, check_installed, score_lines
 from tongguocr.evaluate.report import Summary, summarise
-from tongguocr.formats import read_page
+from tongguocr.formats import files_by_stem, read_page
 from tongguocr.geometry import area
 from tongguocr.page import Page, bare_page
 from tongguocr.reader import DEFAULT_DETECTOR, Setup, open_reader, take_lines

@@ -17,7 +17,7 @@ from tongguocr.errors import InputError
 from tongguocr.evaluate.occurrences import read_added
 from tongguocr.evaluate.protocols import PROTOCOLS, PageScore, check_installed, score_lines
 from tongguocr.evaluate.report import Summary, summarise
-from tongguocr.formats import READ_ENDINGS, ending_of, page_stem, read_page
+from tongguocr.formats import READ_ENDINGS, files_by_stem, page_stem, read_page
 
 PAGES_A_WORKER = 40
 """A process takes about a quarter of a second to start: with fewer pages than this it does not pay."""
@@ -86,27 +86,6 @@ def _pair_folders(prediction: Path, reference: Path, warn: Callable[[str], None]
     for stem in sorted(expected.keys() - found.keys()):
         warn(f"{expected[stem]}: there is no prediction for this reference; it counts as an empty one.")
     return [Pair(stem, found.get(stem), expected[stem]) for stem in sorted(expected)]
-
-
-def files_by_stem(folder: Path, warn: Callable[[str], None]) -> dict[str, Path]:
-    """The pages of a folder, not of those inside it; hidden files are not pages.
-
-    Of several files with one stem, that of the first format in the table is read.
-    """
-    try:
-        paths = sorted(folder.iterdir())
-    except OSError as error:
-        raise InputError(f"{folder}: the folder cannot be read ({error.strerror}).") from None
-    files: dict[str, Path] = {}
-    for ending in READ_ENDINGS:
-        for path in paths:
-            if ending_of(path) != ending or path.name.startswith(".") or not path.is_file():
-                continue
-            if (stem := page_stem(path)) in files:
-                warn(f"{path}: not read, since {files[stem].name} holds the same page.")
-            else:
-                files[stem] = path
-    return files
 
 
 def _map(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from tongguocr.errors import InputError
 from tongguocr.files import read_bytes, write_bytes
+from tongguocr.formats.folder import files_by_stem
 from tongguocr.formats.registry import (
     ENDINGS,
     FORMATS,
@@ -35,7 +36,9 @@ __all__ = [
     "Format",
     "Style",
     "ending_of",
+    "files_by_stem",
     "find_format",
+    "format_of",
     "page_stem",
     "read_page",
     "render_page",
@@ -45,7 +48,16 @@ __all__ = [
 
 
 def read_page(path: Path) -> Page:
-    """The page in this file: JSON, PAGE XML and ALTO are told apart by what is inside, `.txt` by its name."""
+    """The page in this file: JSON, PAGE XML and ALTO are told apart by what is inside, `.txt` by its name.
+
+    A line's characters follow its text where somebody corrected that (`follow`).
+    """
+    from tongguocr.formats.follow import follow_text
+
+    return follow_text(_read(path))
+
+
+def _read(path: Path) -> Page:
     suffix, data = path.suffix.lower(), read_bytes(path)
     if suffix == ".txt":
         return FORMATS["txt"].parse(data, path)
@@ -71,31 +83,47 @@ def _read_xml(data: bytes, path: Path) -> Page:
     raise InputError(f"{path}: this XML is neither PAGE nor ALTO (its root is {root.tag!r}).")
 
 
-def write_page(page: Page, path: Path, format: str | None = None, style: Style = Style()) -> None:
+def write_page(
+    page: Page, path: Path, format: str | None = None, style: Style = Style(), image: Path | None = None
+) -> None:
     """Write the page whole or not at all, in the named one of FORMATS; without a name the file's own decides.
 
-    Endings are those of the formats: `.json`, `.txt`, `.xml` (PAGE), `.alto.xml`, `.pdf` and so on.
+    Endings are those of the formats: `.json`, `.txt`, `.xml` (PAGE), `.alto.xml`, `.pdf` and so on. `image`
+    is the page's image file for a PDF, where it does not lie beside it.
     """
-    write_bytes(render_page(page, path, format, style), path)
+    write_bytes(render_page(page, path, format, style, image), path)
 
 
-def render_page(page: Page, path: Path, format: str | None = None, style: Style = Style()) -> bytes:
+def render_page(
+    page: Page, path: Path, format: str | None = None, style: Style = Style(), image: Path | None = None
+) -> bytes:
     """The bytes that `write_page` would write to this path."""
+    from tongguocr.formats.follow import follow_text
     from tongguocr.formats.page_json import check_page
 
     chosen = _choose(path, format)
     check_page(page, path)
-    return chosen.render(in_script(page, style.script), path, style)
+    return chosen.render(in_script(follow_text(page), style.script), path, style, image)
 
 
-def write_book(pages: Iterable[Page], path: Path, format: str | None = None) -> None:
-    """Write several pages into one file, whole or not at all, in a format that can hold them."""
-    _choose(path, format).write_book(pages, path)
+def write_book(
+    pages: Iterable[Page], path: Path, format: str | None = None, images: Path | None = None
+) -> None:
+    """Write several pages into one file, whole or not at all, in a format that can hold them.
+
+    `images` is the folder of the pages' images for a PDF, where they do not lie beside it.
+    """
+    from tongguocr.formats.follow import follow_text
+
+    _choose(path, format).write_book(map(follow_text, pages), path, images)
 
 
 def _choose(path: Path, name: str | None) -> Format:
-    if name:
-        return find_format(name)
+    return find_format(name) if name else format_of(path)
+
+
+def format_of(path: Path) -> Format:
+    """The format that the ending of the file's name says."""
     if not (ending := ending_of(path)):
         raise InputError(f"{path}: the name does not tell the format; take one of {', '.join(ENDINGS)}.")
     return ENDINGS[ending]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from tongguocr.errors import InputError
-from tongguocr.formats.style import Style
+from tongguocr.formats.style import PAGE_SCHEMAS, Style
 
 if TYPE_CHECKING:
     from tongguocr.page import Page
@@ -29,9 +29,11 @@ class Format:
     """Of file names; results have the first."""
     media_type: str
     writer: str
-    """`(page, path) -> bytes`; a styled one takes the style behind the path."""
+    """`(page, path) -> bytes`; a styled one also takes the style, one with `image="file"` the image."""
     styled: bool = False
     """Whether `Style.notes`, `Style.flow` and `Style.fold` change the file."""
+    schemas: tuple[str, ...] = ()
+    """Versions of its schema, of which the style chooses one; the writer takes it behind the path."""
     image: Literal["", "pixels", "file"] = ""
     """What a page must have: pixels; or its image file beside the written one, else pixels."""
     book: str = ""
@@ -50,10 +52,20 @@ class Format:
         """What results have behind the page's name."""
         return self.endings[0]
 
-    def render(self, page: Page, path: Path, style: Style = Style()) -> bytes:
-        """The page as a file's bytes; `path` is named in sentences of refusal, and images lie beside it."""
+    def render(self, page: Page, path: Path, style: Style = Style(), image: Path | None = None) -> bytes:
+        """The page as a file's bytes; `path` is named in sentences of refusal, and images lie beside it.
+
+        `image` is the page's image file where it lies elsewhere, for formats that take it as a file.
+        """
         write = _function(self.writer)
-        data: bytes = write(page, path, style) if self.styled else write(page, path)
+        more: tuple[Any, ...] = ()
+        if self.styled:
+            more = (style,)
+        elif self.schemas:
+            more = (style.page_schema,)
+        elif self.image == "file":
+            more = (image,)
+        data: bytes = write(page, path, *more)
         return data
 
     def parse(self, data: Any, path: Path) -> Page:
@@ -61,11 +73,11 @@ class Format:
         page: Page = _function(self.reader)(data, path)
         return page
 
-    def write_book(self, pages: Iterable[Page], path: Path) -> None:
-        """All the pages into one file, whole or not at all."""
+    def write_book(self, pages: Iterable[Page], path: Path, images: Path | None = None) -> None:
+        """All the pages into one file, whole or not at all; `images` is where their images lie."""
         if not self.book:
             raise InputError(f"{path}: a file of the format {self.name} holds one page.")
-        _function(self.book)(pages, path)
+        _function(self.book)(pages, path, *([images] if self.image == "file" else []))
 
 
 _ROWS = (
@@ -75,8 +87,9 @@ _ROWS = (
         "page",
         (".page.xml", ".xml"),
         "application/xml",
-        "page_xml:render_page_xml",
-        reader="page_xml:parse_page_xml",
+        "page_xml_write:render_page_xml",
+        schemas=PAGE_SCHEMAS,
+        reader="page_xml_read:parse_page_xml",
         xml_root="PcGts",
     ),
     Format(
@@ -111,7 +124,7 @@ _ROWS = (
     Format(
         "csv", (".csv",), "text/csv", "doubts:render_doubts", book="doubts:write_doubts", aliases=("doubts",)
     ),
-    Format("overlay", (".overlay.png",), "image/png", "picture:render_overlay", image="pixels"),
+    Format("overlay", (".overlay.png",), "image/png", "overlay:render_overlay", image="pixels"),
 )
 FORMATS: dict[str, Format] = {row.name: row for row in _ROWS}
 """All formats by name."""

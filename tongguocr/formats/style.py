@@ -1,7 +1,7 @@
 """How a page's text is written: what the formats leave to the one who asks.
 
-`notes`, `flow` and `fold` act on plain text and Markdown, `script` on every format. The other formats hold
-all lines with their kinds, whatever the style.
+`notes`, `flow` and `fold` act on plain text and Markdown, `page_schema` on PAGE XML, `script` everywhere. The
+other formats hold all lines with their kinds, whatever the style.
 
 Traditional characters become simplified ones by OpenCC's rules: a phrase that it knows keeps a character that
 others give up (乾坤, but 干 for 乾 in any other place). One character always becomes one character, so that
@@ -24,6 +24,9 @@ Notes: TypeAlias = Literal["lines", "inline", "omit"]
 """Double-row notes: as lines of their own, in 〔〕 behind the text before them, or left out."""
 Script: TypeAlias = Literal["keep", "simplified"]
 """Characters as they were read, or each in its simplified form."""
+PageSchema: TypeAlias = Literal["2019-07-15", "2013-07-15"]
+"""Versions of PAGE XML."""
+PAGE_SCHEMAS: tuple[PageSchema, ...] = get_args(PageSchema)
 NOTES: tuple[Notes, ...] = get_args(Notes)
 SCRIPTS: tuple[Script, ...] = get_args(Script)
 _SELECTORS = (range(0xFE00, 0xFE10), range(0xE0100, 0xE01F0))
@@ -43,7 +46,12 @@ class Style:
     fold: bool = False
     """The fold's lines, running titles and folio numbers, are written too."""
 
+    page_schema: PageSchema = PAGE_SCHEMAS[0]
+    """Of PAGE XML: the newest, or that of 2013, without which Transkribus takes no file."""
+
     def __post_init__(self) -> None:
+        if self.page_schema not in PAGE_SCHEMAS:
+            raise InputError(f"page_schema: {self.page_schema!r} is not one of {', '.join(PAGE_SCHEMAS)}.")
         if self.notes is not None and self.notes not in NOTES:
             raise InputError(f"notes: {self.notes!r} is not one of {', '.join(NOTES)}.")
         if self.script not in SCRIPTS:

@@ -1,16 +1,19 @@
 """TEI P5: pages in, an edition's raw material out.
 
-The facsimile has a surface for each page and a zone for each line; the text has a page beginning, a column
-beginning for each column of the page, and for each line a line beginning that points at its zone. A run of
-double-row notes is one inline note, a run of margin lines one note at its place, and the centre fold a forme
-work. A surface is the image as it lies: where it was turned to be read, its zones have `rotate`. The text
-stands in an `ab`, not in paragraphs: where the author began a new one, no program knows.
+The facsimile has a surface for each page and a zone for each line. The text has a page beginning for each
+page, a line beginning with its number for each column of the page, in however many stretches it is written,
+and a column beginning for each register where there are several. A stretch that does not begin its column,
+and each row of a double-row note, is a segment; a run of such rows is one inline note, a run of margin lines
+one note at its place, a line on the centre fold a forme work. Doubtful characters are marked as unclear. A
+surface is the image as it lies: where it was turned to be read, its zones have `rotate`. The text stands in
+an `ab`, not in paragraphs: where the author began a new one, no program knows.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from itertools import groupby
 from math import inf
 from pathlib import Path
@@ -19,13 +22,22 @@ from xml.etree.ElementTree import indent
 
 from tongguocr.errors import InputError
 from tongguocr.files import write_bytes
+from tongguocr.formats.doubts import THRESHOLD, reason_for
 from tongguocr.formats.numbers import to_decimal
-from tongguocr.formats.xml import Element, add, check_xml_text, new_root, to_bytes, unique_name
+from tongguocr.formats.tei_header import LANGUAGE, PROGRAM_ID, write_header
+from tongguocr.formats.xml import (
+    Element,
+    add,
+    append_text,
+    check_xml_text,
+    new_root,
+    to_bytes,
+    unique_name,
+)
 from tongguocr.formats.xml_lines import ids_for_xml
 from tongguocr.geometry import centre
-from tongguocr.layout.columns import column_starts, number_columns
-from tongguocr.page import Direction, Kind, Line, Page, as_it_lies
-from tongguocr.version import __version__
+from tongguocr.layout.columns import number_columns, register_starts, text_columns
+from tongguocr.page import Char, Direction, Kind, Line, Page, as_it_lies
 
 NAMESPACE = "http://www.tei-c.org/ns/1.0"
 STYLE: dict[Direction, str] = {
@@ -35,12 +47,16 @@ STYLE: dict[Direction, str] = {
     "right-to-left": "writing-mode: horizontal-tb; direction: rtl",
 }
 """Directions as the Guidelines tell them, in CSS."""
+LOW = 0.5
+"""Below this confidence certainty is low; below the threshold of the table of doubts it is medium."""
+_NUMERALS = frozenset("〇○零一二三四五六七八九十廿卅百千0123456789０１２３４５６７８９第葉頁丁之上下")
+"""A line on the fold that holds nothing else is a folio number."""
 _XML_ID = "xml:id"
 
 
-def render_tei(page: Page, path: Path) -> bytes:
-    """One page as a TEI document."""
-    return render_tei_book([page], path)
+def render_tei(page: Page, path: Path, created: datetime | None = None) -> bytes:
+    """One page as a TEI document; `created` is the day that stands in its header, today unless given."""
+    return render_tei_book([page], path, created)
 
 
 def write_tei_book(pages: Iterable[Page], path: Path) -> None:
@@ -48,23 +64,23 @@ def write_tei_book(pages: Iterable[Page], path: Path) -> None:
     write_bytes(render_tei_book(list(pages), path), path)
 
 
-def render_tei_book(pages: Sequence[Page], path: Path) -> bytes:
+def render_tei_book(pages: Sequence[Page], path: Path, created: datetime | None = None) -> bytes:
     """Several pages as one TEI document."""
     if not pages:
         raise InputError(f"{path}: a TEI document needs at least one page.")
     root = new_root("TEI", NAMESPACE)
-    _write_header(root, pages, path)
+    write_header(root, pages, path, created or datetime.now(UTC))
     facsimile = add(root, "facsimile")
-    text = add(root, "text")
+    text = add(root, "text", {"xml:lang": LANGUAGE})
     block = add(add(text, "body"), "ab")
-    taken: set[str] = set()
+    taken = {PROGRAM_ID}
     for n, page in enumerate(pages, start=1):
         prefix = f"p{n}_" if len(pages) > 1 else ""
         names = [unique_name(prefix + name, taken) for name in ids_for_xml(page.lines)]
         surface = unique_name(f"surface{n}", taken)
         _write_surface(facsimile, page, surface, names)
         add(block, "pb", {"n": str(n), "facs": f"#{surface}"})
-        _write_text(block, page, names, path)
+        _TextWriter(block, page, names, path).write()
     # Only these are indented: in the text, white space would count.
     for part in (root[0], facsimile):
         indent(part)
@@ -73,23 +89,6 @@ def render_tei_book(pages: Sequence[Page], path: Path) -> bytes:
     written = to_bytes(root)
     # A row of the file for each line of the page, its break inside the tag: beside it, it would be text.
     return re.sub(rb"<([pcl]b) ", rb"<\1\n", written)
-
-
-def _write_header(root: Element, pages: Sequence[Page], path: Path) -> None:
-    images = [page.image for page in pages if page.image]
-    for image in images:
-        check_xml_text(image, f"{path}: image")
-    source = f"Read from {', '.join(images)}." if images else "Read from images without a name."
-    header = add(root, "teiHeader")
-    description = add(header, "fileDesc")
-    title = images[0] if len(images) == 1 else f"Transcription of {len(pages)} pages"
-    add(add(description, "titleStmt"), "title", text=title)
-    add(
-        add(description, "publicationStmt"), "p", text="Unpublished: written by a program, not yet proofread."
-    )
-    add(add(description, "sourceDesc"), "p", text=source)
-    program = {"ident": "TongGuOCR", "version": __version__}
-    add(add(add(add(header, "encodingDesc"), "appInfo"), "application", program), "label", text="TongGuOCR")
 
 
 def _write_surface(facsimile: Element, page: Page, name: str, lines: Sequence[str]) -> None:
@@ -108,33 +107,89 @@ def _write_surface(facsimile: Element, page: Page, name: str, lines: Sequence[st
         add(surface, "zone", {**attributes, "style": STYLE[line.direction]})
 
 
-def _write_text(block: Element, page: Page, names: Sequence[str], path: Path) -> None:
-    """The lines in reading order, what belongs together in one element."""
-    starts = column_starts(number_columns(page).lines)
-    body, columns = _body(page), {line: n for n, line in enumerate(starts, start=1)}
-    lines = enumerate(page.lines)
-    for (kind, place), run in groupby(lines, lambda pair: (pair[1].kind, _place(pair[1], body))):
-        parent: Element | None = None
-        for n, line in run:
-            check_xml_text(line.text, f"{path}: line {line.id}")
+class _TextWriter:
+    """Writes one page's lines in reading order, what belongs together in one element."""
+
+    def __init__(self, block: Element, page: Page, names: Sequence[str], path: Path) -> None:
+        self.block, self.path, self.names = block, path, names
+        self.lines = number_columns(page).lines
+        columns, registers = text_columns(self.lines), register_starts(self.lines)
+        self.columns = {column[0]: (n, column) for n, column in enumerate(columns, start=1)}
+        """By the line that begins it: a column's number, from 1, and its lines."""
+        self.registers = {line: n for n, line in enumerate(registers, start=1)} if len(registers) > 1 else {}
+
+    def write(self) -> None:
+        body = _body(self.lines)
+        numbered = enumerate(self.lines)
+        for (kind, place), run in groupby(numbered, lambda pair: (pair[1].kind, _place(pair[1], body))):
+            places = [n for n, _ in run]
+            match kind:
+                case "main" | "note":
+                    self._write_text(places, kind)
+                case "margin":
+                    note = add(self.block, "note", {"place": place})
+                    for n in places:
+                        add(note, "lb", {"facs": f"#{self.names[n]}"})
+                        self._write_chars(note, n)
+                case "fold":
+                    for n in places:
+                        self._write_chars(add(self.block, "fw", self._fold(n)), n)
+
+    def _write_text(self, places: Sequence[int], kind: Kind) -> None:
+        """Lines of main text, or the rows of a note that follow each other."""
+        parent: Element | None = self.block if kind == "main" else None
+        for n in places:
             # A column that begins with a note begins before the note.
-            if n in columns:
-                add(block if parent is None else parent, "cb", {"n": str(columns[n])})
-            parent = _holder(block, kind, place) if parent is None else parent
-            add(parent, "lb", {"facs": f"#{names[n]}"}).tail = line.text
+            begins = n in self.columns
+            if begins:
+                self._begin_column(self.block if parent is None else parent, n)
+            if parent is None:
+                parent = add(self.block, "note", {"place": "inline", "type": "double-row"})
+            if begins and kind == "main":
+                self._write_chars(parent, n)
+                continue
+            row = {"type": "row", "n": str((self.lines[n].row or 0) + 1)} if kind == "note" else {}
+            self._write_chars(add(parent, "seg", {**row, "facs": f"#{self.names[n]}"}), n)
+
+    def _begin_column(self, parent: Element, n: int) -> None:
+        if n in self.registers:
+            add(parent, "cb", {"n": str(self.registers[n])})
+        number, lines = self.columns[n]
+        zones = " ".join(f"#{self.names[line]}" for line in lines)
+        add(parent, "lb", {"n": str(number), "facs": zones})
+
+    def _fold(self, n: int) -> dict[str, str]:
+        text = self.lines[n].text
+        type = "pageNum" if text and set(text) <= _NUMERALS else "header"
+        return {"type": type, "place": "fold", "facs": f"#{self.names[n]}"}
+
+    def _write_chars(self, parent: Element, n: int) -> None:
+        """A line's text at the end of an element, its doubtful characters marked."""
+        line = self.lines[n]
+        check_xml_text(line.text, f"{self.path}: line {line.id}")
+        chars = line.chars
+        if "".join(char.text for char in chars) != line.text:
+            chars = (Char(line.text, line.box),)
+        for doubt, run in groupby(chars, _doubt):
+            text = "".join(char.text for char in run)
+            if doubt:
+                add(parent, "unclear", {**dict(doubt), "resp": f"#{PROGRAM_ID}"}, text)
+            else:
+                append_text(parent, text)
 
 
-def _holder(block: Element, kind: Kind, place: str) -> Element:
-    """The element that holds lines of this kind: the text itself for main text."""
-    match kind:
-        case "main":
-            return block
-        case "note":
-            return add(block, "note", {"place": "inline", "type": "double-row"})
-        case "margin":
-            return add(block, "note", {"place": place})
-        case "fold":
-            return add(block, "fw", {"type": "fold"})
+def _doubt(char: Char) -> tuple[tuple[str, str], ...]:
+    """What `unclear` says of a character that the table of doubtful ones lists; nothing of others."""
+    reason = reason_for(char)
+    if reason is None:
+        return ()
+    sure = () if char.confidence is None else (("cert", certainty(char.confidence)),)
+    return (("reason", reason), *sure)
+
+
+def certainty(confidence: float) -> str:
+    """A confidence in the words that TEI has for it."""
+    return "low" if confidence < LOW else "medium" if confidence < THRESHOLD else "high"
 
 
 def _place(line: Line, body: tuple[float, float]) -> str:
@@ -145,9 +200,9 @@ def _place(line: Line, body: tuple[float, float]) -> str:
     return "top" if y < body[0] else "bottom" if y > body[1] else "margin"
 
 
-def _body(page: Page) -> tuple[float, float]:
+def _body(lines: Sequence[Line]) -> tuple[float, float]:
     """From where to where the text reaches down the page; without any, everything stands above it."""
-    boxes = [line.box for line in page.lines if line.kind in ("main", "note")]
+    boxes = [line.box for line in lines if line.kind in ("main", "note")]
     top = min((box[1] for box in boxes), default=inf)
     return top, max((box[3] for box in boxes), default=inf)
 

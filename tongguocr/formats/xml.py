@@ -89,6 +89,14 @@ def add(
     return element
 
 
+def append_text(parent: Element, text: str) -> None:
+    """Text at the end of an element, behind its last child where it has one."""
+    if len(parent):
+        parent[-1].tail = (parent[-1].tail or "") + text
+    else:
+        parent.text = (parent.text or "") + text
+
+
 def render_xml(root: Element) -> bytes:
     """The tree with a row for each element."""
     ElementTree.indent(root)

@@ -99,21 +99,43 @@ def _number(page: Page, boxes: Sequence[Box], mode: WritingMode, notes: set[int]
     return replace(page, lines=tuple(numbered))
 
 
-def column_starts(lines: Sequence[Line]) -> list[int]:
-    """The lines with which a column of text begins, of numbered lines; those lying across are in none."""
-    starts: list[int] = []
-    before: int | None = None
+def text_columns(lines: Sequence[Line]) -> list[list[int]]:
+    """The columns of text in reading order, each as the numbers of its lines, main text and notes."""
+    columns: dict[int | None, list[int]] = {}
     for n, line in enumerate(lines):
-        if line.direction == "top-to-bottom" and line.kind in ("main", "note"):
-            if line.column != before:
-                starts.append(n)
-            before = line.column
+        if line.kind in ("main", "note"):
+            columns.setdefault(line.column, []).append(n)
+    return list(columns.values())
+
+
+def register_starts(lines: Sequence[Line]) -> list[int]:
+    """The lines with which registers begin, of numbered lines: blocks of columns one below another.
+
+    A register begins with a column that stands to the right of the one before it and below those around that.
+    """
+    mode = guess_writing_mode(tuple(lines))
+    boxes = _upright_boxes(lines, mode)
+    starts: list[int] = []
+    register: list[Box] = []
+    for column in text_columns(lines):
+        if lines[column[0]].is_vertical == (mode == "horizontal"):
+            continue
+        box = union(boxes[n] for n in column)
+        if not register or (centre(box)[0] > register[-1][2] and box[1] >= _foot(register) - width(box)):
+            starts.append(column[0])
+            register = []
+        register.append(box)
     return starts
+
+
+def _foot(register: Sequence[Box]) -> float:
+    """Where most of a register's columns have ended."""
+    return float(np.median([box[3] for box in register]))
 
 
 def _upright_boxes(lines: Sequence[Line], mode: WritingMode) -> list[Box]:
     """The lines' boxes in the frame where columns stand, at least a pixel wide and high."""
-    turned = turn_upright(np.array([line.box for line in lines], np.float64), mode)
+    turned = turn_upright(np.array([line.box for line in lines], np.float64).reshape(-1, 4), mode)
     return [(x0, y0, max(x1, x0 + 1.0), max(y1, y0 + 1.0)) for x0, y0, x1, y1 in turned.tolist()]
 
 

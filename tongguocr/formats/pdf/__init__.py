@@ -19,6 +19,7 @@ from tongguocr.formats.page_json import check_page
 from tongguocr.formats.pdf.file import MAX_CODES, PdfFile, add_font, add_shared_font
 from tongguocr.formats.pdf.image import Picture, add_picture, picture_of_file, picture_of_pixels
 from tongguocr.formats.pdf.text import FORM_NAME, numbers, text_layer
+from tongguocr.formats.scan import is_one_image
 from tongguocr.page import Page
 
 DPI = 300
@@ -28,10 +29,10 @@ _MAX_SIDE = 14_400.0
 """Points: no page may be larger by the PDF specification."""
 
 
-def render_pdf(page: Page, path: Path) -> bytes:
-    """One page as a PDF file; its image lies beside `path`, or is in the page's pixels."""
+def render_pdf(page: Page, path: Path, image: Path | None = None) -> bytes:
+    """One page as a PDF file; its image is `image`, or lies beside `path`, or is in the page's pixels."""
     file = io.BytesIO()
-    _write([page], path, file)
+    _write([page], path, file, image=image)
     return file.getvalue()
 
 
@@ -45,12 +46,18 @@ def write_pdf(pages: Iterable[Page], path: Path, images: Path | None = None) -> 
         _write(pages, path, file, images)
 
 
-def _write(pages: Iterable[Page], path: Path, file: BinaryIO, images: Path | None = None) -> None:
+def _write(
+    pages: Iterable[Page],
+    path: Path,
+    file: BinaryIO,
+    images: Path | None = None,
+    image: Path | None = None,
+) -> None:
     pdf = PdfFile(file)
     tree, shared, kids = pdf.reserve(), add_shared_font(pdf), list[int]()
     for page in pages:
         check_page(page, path)
-        picture = _picture(page, path, images)
+        picture = _picture(page, path, images, image)
         kids.append(_add_page(pdf, page, picture, shared, tree, path))
     if not kids:
         raise InputError(f"{path}: a PDF needs at least one page.")
@@ -60,10 +67,10 @@ def _write(pages: Iterable[Page], path: Path, file: BinaryIO, images: Path | Non
     pdf.finish(root, pdf.add("<< /Producer (TongGuOCR) >>"))
 
 
-def _picture(page: Page, path: Path, images: Path | None) -> Picture:
+def _picture(page: Page, path: Path, images: Path | None, image: Path | None) -> Picture:
     folder = images or path.parent
-    image = folder / Path(page.image).name
-    if page.image and image.is_file():
+    image = image or folder / Path(page.image).name
+    if image.is_file() and is_one_image(image):
         picture = picture_of_file(image, page.angle)
     elif page.pixels is not None:
         picture = picture_of_pixels(page.pixels)

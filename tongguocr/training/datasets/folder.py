@@ -9,12 +9,10 @@ from pathlib import Path
 
 from tongguocr.errors import InputError
 from tongguocr.formats import LINE_ENDINGS, page_stem, read_page
+from tongguocr.formats.folder import NOT_PAGES
 from tongguocr.page import Page
 from tongguocr.sources import find_image, image_named
 from tongguocr.training.datasets.labels import OnError, read_each
-
-_NOT_PAGES = ("mets.xml", "metadata.xml")
-"""What Transkribus and eScriptorium put beside the pages."""
 
 
 def read_folder(root: Path, on_error: OnError | None = None) -> Iterator[Page]:
@@ -28,7 +26,7 @@ def read_folder(root: Path, on_error: OnError | None = None) -> Iterator[Page]:
 
 
 def _is_page(path: Path) -> bool:
-    wanted = path.name.lower().endswith(LINE_ENDINGS) and path.name.lower() not in _NOT_PAGES
+    wanted = path.name.lower().endswith(LINE_ENDINGS) and path.name.lower() not in NOT_PAGES
     return wanted and not path.name.startswith(".") and path.is_file()
 
 

@@ -19,7 +19,7 @@ from PIL import Image
 from tongguocr.errors import InputError
 from tongguocr.files import write_bytes
 from tongguocr.formats import write_page
-from tongguocr.formats.page_xml import render_page_xml
+from tongguocr.formats.page_xml_write import render_page_xml
 from tongguocr.geometry import Box, Point
 from tongguocr.page import Line, Page, Pixels
 

@@ -1,11 +1,8 @@
-"""PAGE XML, 2019-07-15, as the tools around Transkribus, eScriptorium, OCR-D and kraken exchange it.
+"""Reading PAGE XML of Transkribus, eScriptorium, LAREX, OCR-D, kraken and ourselves: XML in, a Page out.
 
-Reading takes every namespace version and both ways to give an order: ReadingOrder for regions, and
-`custom="readingOrder {index:N;}"`. Writing makes one TextRegion of each run of lines of one kind, so that a
-reader that only knows regions in order still gets our lines in order. Points are whole numbers from 0: what
-is finer is rounded, what is negative becomes 0. They are points of the image as it lies: where it was turned
-to be read, `orientation` says by how much. The kind is carried as `custom="structure {type:note;}"`, the
-spelling that the other tools have for their own types.
+Every namespace version is taken, and both ways to give an order: ReadingOrder for regions, and
+`custom="readingOrder {index:N;}"`. Points are those of the image as it lies; `orientation` says how far it
+must be turned, at the page or, in older versions, at all of its regions.
 """
 
 from __future__ import annotations
@@ -13,27 +10,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from math import floor
 from pathlib import Path
 from typing import cast
 
 from tongguocr.errors import InputError
-from tongguocr.formats.numbers import parse_confidence, parse_number, plain
+from tongguocr.formats.numbers import parse_confidence, parse_number
 from tongguocr.formats.txt import join_words
-from tongguocr.formats.xml import Element, add, check_xml_text, new_root, render_xml, unique_name
+from tongguocr.formats.xml import Element
 from tongguocr.formats.xml_lines import (
     KIND_OF_LABEL,
-    baseline,
     corners,
     direction_of,
-    ids_for_xml,
     ids_from_xml,
     is_one_character,
     line_text,
     quarter_turn,
     reading_order,
-    runs_of_kind,
 )
 from tongguocr.geometry import Point, bounds, union
 from tongguocr.page import (
@@ -43,19 +35,8 @@ from tongguocr.page import (
     Kind,
     Line,
     Page,
-    as_it_lies,
     turn_page,
 )
-
-NAMESPACE = "http://schema.primaresearch.org/PAGE/gts/pagecontent/2019-07-15"
-
-REGION_TYPE: dict[Kind, str] = {
-    "main": "paragraph",
-    "note": "other",
-    "margin": "marginalia",
-    "fold": "header",
-}
-"""The nearest of PAGE's own region types; it has none for a note inside the column."""
 
 _CUSTOM = re.compile(r"([\w-]+)\s*\{([^}]*)\}")
 
@@ -68,9 +49,6 @@ class _FoundLine:
     regions: tuple[Element, ...]
 
 
-# Reading
-
-
 def parse_page_xml(root: Element, path: Path) -> Page:
     """The page in a PAGE file, by its root element PcGts."""
     page = root.find("Page")
@@ -80,11 +58,20 @@ def parse_page_xml(root: Element, path: Path) -> Page:
     owners = [[e.get("id", "") for e in (line.element, *line.regions)] for line in found]
     references = [ref for order in page.findall("ReadingOrder") for ref in _references(order, path)]
     names = ids_from_xml([line.element.get("id") for line in found], path)
-    angle = quarter_turn(page.get("orientation"), f"{path}: orientation")
+    angle = _angle(page, path)
     lines = [_read_line(found[i], page, angle, names[i], path) for i in reading_order(owners, references)]
     width, height = (_size(page, name, path) for name in ("imageWidth", "imageHeight"))
     image = line_text(page.get("imageFilename", ""), f"{path}: imageFilename")
     return turn_page(Page(image, width, height, tuple(lines)), angle)
+
+
+def _angle(page: Element, path: Path) -> int:
+    """How far the page must be turned, by its own word, or by that of its regions where all say the same."""
+    where = f"{path}: orientation"
+    if page.get("orientation"):
+        return quarter_turn(page.get("orientation"), where)
+    turns = {quarter_turn(region.get("orientation"), where) for region in page.iterfind("TextRegion")}
+    return turns.pop() if len(turns) == 1 else 0
 
 
 def _size(page: Element, name: str, path: Path) -> int:
@@ -230,100 +217,3 @@ def _points(coords: Element | None, where: str) -> tuple[Point, ...]:
             raise InputError(f"{where}: {pair[:40]!r} is not a point.")
         points.append((parse_number(x, f"{where}: points"), parse_number(y, f"{where}: points")))
     return tuple(points)
-
-
-# Writing
-
-
-def render_page_xml(page: Page, path: Path, created: datetime | None = None) -> bytes:
-    """The page as a PAGE file; `created` is the time that goes into its metadata, now unless given."""
-    root = new_root("PcGts", NAMESPACE)
-    _metadata(root, created or datetime.now(UTC))
-    check_xml_text(page.image, f"{path}: image")
-    angle, page = page.angle, as_it_lies(page)
-    size = {"imageWidth": str(int(page.width)), "imageHeight": str(int(page.height))}
-    # By the schema, from -179.999 to 180.
-    orientation = {"orientation": str(angle if angle <= 180 else angle - 360)} if angle else {}
-    element = add(root, "Page", {"imageFilename": page.image, **size, **orientation})
-    names = ids_for_xml(page.lines)
-    taken = set(names)
-    runs = runs_of_kind(page.lines)
-    regions = [unique_name(f"r{n}", taken) for n in range(1, len(runs) + 1)]
-    _write_order(element, regions, taken)
-    for n, (region, run) in enumerate(zip(regions, runs, strict=True)):
-        kind = page.lines[run[0]].kind
-        custom = f"readingOrder {{index:{n};}} structure {{type:{kind};}}"
-        text_region = add(element, "TextRegion", {"id": region, "type": REGION_TYPE[kind], "custom": custom})
-        outlines = [_outline(page.lines[i]) for i in run]
-        _write_coords(text_region, corners(union(bounds(_whole(outline)) for outline in outlines)))
-        for place, i in enumerate(run):
-            line = page.lines[i]
-            ends = baseline(line, angle)
-            _write_line(text_region, line, ends, names[i], place, taken, f"{path}: line {line.id}")
-    return render_xml(root)
-
-
-def _metadata(root: Element, created: datetime) -> None:
-    metadata = add(root, "Metadata")
-    add(metadata, "Creator", text="TongGuOCR")
-    for name in ("Created", "LastChange"):
-        add(metadata, name, text=created.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
-
-
-def _write_order(page: Element, regions: list[str], taken: set[str]) -> None:
-    if not regions:
-        return
-    group = add(add(page, "ReadingOrder"), "OrderedGroup", {"id": unique_name("order", taken)})
-    for n, region in enumerate(regions):
-        add(group, "RegionRefIndexed", {"index": str(n), "regionRef": region})
-
-
-def _write_line(
-    region: Element,
-    line: Line,
-    ends: Sequence[Point],
-    name: str,
-    place: int,
-    taken: set[str],
-    where: str,
-) -> None:
-    custom = f"readingOrder {{index:{place};}}"
-    attributes = {"id": name, "readingDirection": line.direction, "custom": custom}
-    element = add(region, "TextLine", attributes)
-    _write_coords(element, _outline(line))
-    add(element, "Baseline", {"points": _points_text(ends)})
-    if line.chars:
-        word = add(element, "Word", {"id": unique_name(f"{name}_w", taken)})
-        _write_coords(word, _outline(line))
-        for n, char in enumerate(line.chars, start=1):
-            glyph = add(word, "Glyph", {"id": unique_name(f"{name}_c{n}", taken)})
-            _write_coords(glyph, corners(char.box))
-            _write_texts(glyph, [(char.text, char.confidence), *char.candidates], where)
-        _write_texts(word, [(line.text, None)], where)
-    if line.text or line.chars or line.confidence is not None:
-        _write_texts(element, [(line.text, line.confidence)], where)
-
-
-def _write_texts(parent: Element, readings: Sequence[tuple[str, float | None]], where: str) -> None:
-    for n, (text, confidence) in enumerate(readings):
-        check_xml_text(text, where)
-        attributes = {"index": str(n)} if len(readings) > 1 else {}
-        if confidence is not None:
-            attributes["conf"] = str(plain(confidence))
-        add(add(parent, "TextEquiv", attributes), "Unicode", text=text)
-
-
-def _outline(line: Line) -> tuple[Point, ...]:
-    return line.polygon or corners(line.box)
-
-
-def _whole(points: Sequence[Point]) -> tuple[Point, ...]:
-    return tuple((max(0, floor(x + 0.5)), max(0, floor(y + 0.5))) for x, y in points)
-
-
-def _write_coords(parent: Element, points: Sequence[Point]) -> None:
-    add(parent, "Coords", {"points": _points_text(points)})
-
-
-def _points_text(points: Sequence[Point]) -> str:
-    return " ".join(f"{x},{y}" for x, y in _whole(points))
