@@ -16,7 +16,7 @@ from paths import ROOT
 
 LAYERS = (
     ("errors", "version", "characters"),
-    ("files", "geometry", "variants", "alignment", "progress"),
+    ("files", "geometry", "variants", "alignment", "progress", "stdout"),
     ("page",),
     ("sources",),
     ("weights",),

@@ -41,9 +41,7 @@ def test_every_page_in_every_format(tmp_path: Path) -> None:
     folder, out = write_pages(tmp_path / "in", {"p1": 1, "p2": 2, "p10": 10}), tmp_path / "out" / "deep"
     found = list(run_job(pages_of(folder), open_shades, Job(out, tuple(FORMATS))))
     assert [(d.name, d.state, d.characters) for d in found] == [(n, "read", 1) for n in ("p1", "p2", "p10")]
-    assert {p.name for p in out.iterdir()} == {
-        n + f.ending for n in ("p1", "p2", "p10") for f in FORMATS.values()
-    }
+    assert set(files(out)) == {n + f.ending for n in ("p1", "p2", "p10") for f in FORMATS.values()}
     assert (out / "p10.txt").read_text(encoding="utf-8").strip() == chr(0x4E0A)
 
 

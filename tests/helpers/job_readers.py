@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from tongguocr.batch import Job, Outcome, ReadPage, run_job, run_with_progress
+from tongguocr.batch import RECORD, Job, Outcome, ReadPage, run_job, run_with_progress
 from tongguocr.batch.listing import list_source, name_pages
 from tongguocr.errors import InputError
 from tongguocr.page import Line, Page
@@ -85,8 +85,8 @@ def do(
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """Everything in a folder, hidden files too."""
-    found = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    """Everything in a folder, hidden files too, but for the record of what it was made from."""
+    found = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != RECORD]
     return {str(path.relative_to(folder)): path.read_bytes() for path in found}
 
 

@@ -6,6 +6,7 @@ by its suffix are passed over; `passed_over` tells what that is, but for hidden 
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -34,13 +35,24 @@ def list_folder(folder: Path, recursive: bool = False) -> Iterator[SourcePage]:
 
 
 def passed_over(folder: Path, recursive: bool = False) -> list[str]:
-    """What a folder has besides its images: files of other kinds, and subfolders that are not asked for."""
+    """What a folder has besides its images and what belongs to them: other files, unread subfolders."""
     try:
-        found = [path for path in _entries(folder, recursive) if not _is_image(path)]
+        entries = list(_entries(folder, recursive))
     except OSError:
         return []  # Listing it says why.
+    images = {(path.parent, path.stem) for path in entries if _is_image(path)}
+    found = [path for path in entries if not _is_image(path) and not _belongs(path, images)]
     shown = (path.relative_to(folder).as_posix() + ("/" if path.is_dir() else "") for path in found)
     return sorted(shown, key=natural_key)
+
+
+def _belongs(path: Path, images: set[tuple[Path, str]]) -> bool:
+    """Whether a file has the name of an image beside it, as its lines and its results have."""
+    parts = path.name.split(".")
+    stems = [".".join(parts[:count]) for count in range(1, len(parts))]
+    # Of a TIFF with several pages, each has its number behind the stem.
+    stems += [re.sub(r"-[0-9]{4,}$", "", stem) for stem in stems]
+    return any((path.parent, stem) in images for stem in stems)
 
 
 def _images_in(folder: Path, recursive: bool) -> Iterator[Path]:
