@@ -23,6 +23,7 @@ from job_readers import (
     do,
     files,
     open_notes,
+    open_on_full_disk,
     open_refused,
     open_shades,
     pages_of,
@@ -31,7 +32,7 @@ from job_readers import (
 
 from tongguocr.batch import FAILED, Job, run_job
 from tongguocr.batch.locks import FOLDER, PageLocks
-from tongguocr.errors import InputError
+from tongguocr.errors import DiskFullError, InputError
 from tongguocr.formats import FORMATS, Style
 
 SHADES = {f"p{k}": 100 + k for k in range(40)}
@@ -175,3 +176,39 @@ def test_a_name_that_is_too_long_for_a_result(tmp_path: Path) -> None:
     pages = pages_of(write_pages(tmp_path / "in", {long: 1, "p2": 2}))
     found = do(pages, Job(tmp_path / "out", ("page",)))
     assert found[long].state == "failed" and found["p2"].state == "read"
+
+
+def test_a_full_disk_ends_the_job_with_all_failures_in_the_report(tmp_path: Path) -> None:
+    folder, log = write_pages(tmp_path / "in", {"bad": REFUSED, **SHADES}), tmp_path / "log"
+    job = Job(tmp_path / "out", ("txt", "json"), workers=2)
+    read = partial(open_on_full_disk, log, 5)
+    found = do(pages_of(folder), job, read)
+    full = {name for name, one in found.items() if one.disk_full}
+    assert 1 <= len(full) <= 2, "those that were under way"
+    assert {name for name, one in found.items() if one.state == "failed"} == full | {"bad"}
+    assert len(log.read_text().split()) < 10, "no other page is read in vain"
+    rows = [row.split("\t") for row in (tmp_path / "out" / FAILED).read_text(encoding="utf-8").splitlines()]
+    assert {row[0] for row in rows[1:]} == full | {"bad"}
+    assert all("no space left on device" in row[2] for row in rows[1:] if row[0] != "bad")
+    done = {name for name, one in found.items() if one.state == "read"}
+    assert set(files(tmp_path / "out")) == {f"{n}{s}" for n in done for s in (".txt", ".json")} | {FAILED}
+    # With room again, the same job goes on.
+    states = {name: one.state for name, one in do(pages_of(folder), job).items()}
+    assert {name for name, state in states.items() if state == "done"} == done
+    assert {name for name, state in states.items() if state == "failed"} == {"bad"}
+
+
+def test_failures_are_known_where_there_is_no_room_to_record_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(data: bytes, path: Path) -> None:
+        raise DiskFullError(f"{path}: no.")
+
+    monkeypatch.setattr("tongguocr.batch.locks.write_bytes", lambda data, path: path.write_bytes(data))
+    folder = write_pages(tmp_path / "in", {"bad": REFUSED, "worse": FAULT})
+    outcomes = run_job(pages_of(folder), open_shades, Job(tmp_path / "out", ("txt",)))
+    first = next(outcomes)
+    monkeypatch.setattr("tongguocr.batch.locks.write_bytes", refuse)
+    assert {first.name, *(one.name for one in outcomes)} == {"bad", "worse"}
+    rows = (tmp_path / "out" / FAILED).read_text(encoding="utf-8").splitlines()
+    assert len(rows) == 3

@@ -19,7 +19,7 @@ from tongguocr.errors import InputError
 from tongguocr.formats import ENDINGS, Format, Style, ending_of, find_format, render_page, write_page
 from tongguocr.formats.style import in_script
 from tongguocr.page import Page
-from tongguocr.reader import Setup, open_reader
+from tongguocr.reader import Reader, Setup, open_reader
 from tongguocr.sources import MemoryFile, SourcePage
 from tongguocr.stdout import NAME, complain, write_out
 
@@ -110,7 +110,7 @@ def _results(
 
 
 def _in_process(pages: Sequence[SourcePage], setup: Setup) -> Iterator[tuple[SourcePage, Page | str]]:
-    read = _open(setup)
+    read = _open(open_reader, setup)
     for page in pages:
         yield page, read(page)
 
@@ -118,16 +118,16 @@ def _in_process(pages: Sequence[SourcePage], setup: Setup) -> Iterator[tuple[Sou
 def _limited(
     pages: Sequence[SourcePage], setup: Setup, limit: float
 ) -> Iterator[tuple[SourcePage, Page | str]]:
-    with Pool[SourcePage, Page | str](partial(_open, setup), 1, limit) as pool:
+    with Pool[SourcePage, Page | str](partial(_open, open_reader, setup), 1, limit) as pool:
         for page, result in pool.run(pages):
             if isinstance(result, WorkerFailure):
                 result = f"{page.file}: page {page.name} {result.reason}."
             yield page, result
 
 
-def _open(setup: Setup) -> Callable[[SourcePage], Page | str]:
+def _open(opening: Callable[[Setup], Reader], setup: Setup) -> Callable[[SourcePage], Page | str]:
     """What reads a page; of one that cannot be read, the reason."""
-    return partial(_read, open_reader(setup).read)
+    return partial(_read, opening(setup).read)
 
 
 def _read(read: Callable[[Page, str], Page], page: SourcePage) -> Page | str:
