@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -31,7 +32,9 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages are read as the characters of their shades, here and in the processes of a job."""
     monkeypatch.setattr(read_here, "open_reader", open_quick)
+    monkeypatch.setattr("tongguocr.reader.open_reader", open_quick)
 
 
 def run_here(*arguments: object) -> int:
@@ -158,6 +161,30 @@ def test_a_password_opens_a_pdf(tmp_path: Path, capsys: pytest.CaptureFixture[st
         assert run_here(tmp_path / "a.pdf", *words) == 2
         sentence = capsys.readouterr().err
         assert said in sentence and sentence.count("\n") == 1
+
+
+@pytest.mark.usefixtures("quick")
+def test_jpegs_go_into_a_pdf_as_they_are_wherever_it_lies(tmp_path: Path) -> None:
+    pikepdf = pytest.importorskip("pikepdf")
+    scans = tmp_path / "scans"
+    scans.mkdir()
+    Image.fromarray(np.full((300, 200), 7, np.uint8)).save(scans / "p1.jpg", quality=60)
+    jpeg = (scans / "p1.jpg").read_bytes()
+    with zipfile.ZipFile(tmp_path / "book.zip", "w") as book:
+        book.writestr("p1.jpg", jpeg)
+    assert run_here(scans / "p1.jpg", tmp_path / "book.zip", "-o", tmp_path / "out", "--format", "pdf") == 0
+    assert run_here(scans / "p1.jpg", "-o", tmp_path / "one.pdf") == 0
+    # The PDF that was just written is a source, too.
+    assert run_here(tmp_path / "one.pdf", "-o", tmp_path / "again.pdf") == 0
+    for path in (
+        tmp_path / "out" / "p1.pdf",
+        tmp_path / "out" / "book_p1.pdf",
+        tmp_path / "one.pdf",
+        tmp_path / "again.pdf",
+    ):
+        with pikepdf.open(path) as pdf:
+            stored = pdf.pages[0].Resources.XObject["/Image"]
+            assert stored.Filter == "/DCTDecode" and stored.read_raw_bytes() == jpeg, path
 
 
 def test_what_cannot_be_written_is_told_before_reading(

@@ -15,7 +15,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 from paths import EXAMPLES
@@ -99,9 +98,18 @@ def open_on_full_disk(log: Path, room: int) -> ReadPage:
     return open_shades(log)
 
 
-def open_quick(setup: Setup) -> SimpleNamespace:
-    """In place of `open_reader`: what reads a page as the character of its shade."""
-    return SimpleNamespace(read=read_shade)
+class Quick:
+    """In place of a `Reader`: it reads a page as the character of its shade."""
+
+    def read(self, page: Page, name: str) -> Page:
+        return read_shade(page, name)
+
+    __call__ = read
+
+
+def open_quick(setup: Setup) -> Quick:
+    """In place of `open_reader`."""
+    return Quick()
 
 
 def read_notes(page: Page, name: str) -> Page:

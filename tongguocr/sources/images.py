@@ -113,7 +113,8 @@ def image_size(path: Path) -> tuple[int, int]:
             # Pillow warns of very large images because decoding them takes memory; nothing is decoded here.
             warnings.simplefilter("ignore")
             with Image.open(path) as image:
-                return image.size
+                size: tuple[int, int] = image.size
+                return size
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
         raise InputError(f"{path}: the image cannot be read.") from None
 

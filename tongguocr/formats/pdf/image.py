@@ -64,7 +64,8 @@ def picture_of_jpeg(data: bytes, angle: int = 0) -> Picture | None:
     with warnings.catch_warnings(action="ignore"), Image.open(io.BytesIO(data)) as image:
         if image.format != "JPEG" or image.mode not in _COLOUR:
             return None
-        size, mode = image.size, image.mode
+        size: tuple[int, int] = image.size
+        mode = image.mode
         orientation = image.getexif().get(_ORIENTATION_TAG, 1)
     # EXIF first, as when pixels are loaded.
     turn = _then(*(_TURNS.get(one, _UPRIGHT) for one in (orientation, _ORIENTATION_OF_ANGLE[angle])))
