@@ -176,15 +176,10 @@ def test_jpegs_go_into_a_pdf_as_they_are_wherever_it_lies(tmp_path: Path) -> Non
     assert run_here(scans / "p1.jpg", "-o", tmp_path / "one.pdf") == 0
     # The PDF that was just written is a source, too.
     assert run_here(tmp_path / "one.pdf", "-o", tmp_path / "again.pdf") == 0
-    for path in (
-        tmp_path / "out" / "p1.pdf",
-        tmp_path / "out" / "book_p1.pdf",
-        tmp_path / "one.pdf",
-        tmp_path / "again.pdf",
-    ):
-        with pikepdf.open(path) as pdf:
+    for name in ("out/p1.pdf", "out/book_p1.pdf", "one.pdf", "again.pdf"):
+        with pikepdf.open(tmp_path / name) as pdf:
             stored = pdf.pages[0].Resources.XObject["/Image"]
-            assert stored.Filter == "/DCTDecode" and stored.read_raw_bytes() == jpeg, path
+            assert stored.Filter == "/DCTDecode" and stored.read_raw_bytes() == jpeg, name
 
 
 def test_what_cannot_be_written_is_told_before_reading(
