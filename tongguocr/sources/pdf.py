@@ -21,7 +21,7 @@ from PIL import Image
 from tongguocr.errors import InputError, MissingExtraError
 from tongguocr.page import Pixels
 from tongguocr.sources.depth import eight_bit
-from tongguocr.sources.images import MemoryFile, Scan, StoredFile, check_size, load_frame
+from tongguocr.sources.images import STRIP, MemoryFile, Scan, StoredFile, check_size, load_frame
 from tongguocr.sources.listing import SourcePage, content_of, page_name
 
 MAX_PAGES = 100_000
@@ -162,8 +162,13 @@ def _jpeg_of(image: Any, pixels: Pixels, where: str) -> bytes | None:
         return None
     if alone.jpeg is None or alone.pixels.shape != pixels.shape:
         return None
-    # Decoders round differently.
-    return data if np.abs(alone.pixels.astype(np.int16) - pixels).max(initial=0) <= ROUNDING else None
+    return data if _are_alike(alone.pixels, pixels) else None
+
+
+def _are_alike(one: Pixels, other: Pixels) -> bool:
+    """Whether two pictures of one size differ by no more than decoders round; strip by strip, for memory."""
+    strips = (slice(top, top + STRIP) for top in range(0, len(one), STRIP))
+    return all(np.abs(one[s].astype(np.int16) - other[s]).max(initial=0) <= ROUNDING for s in strips)
 
 
 def _image_size(image: Any) -> tuple[int, int]:
