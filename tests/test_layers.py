@@ -16,8 +16,8 @@ from paths import ROOT
 
 LAYERS = (
     ("errors", "version", "characters"),
-    ("files", "geometry", "variants", "alignment", "progress", "stdout"),
-    ("page",),
+    ("files", "geometry", "variants", "alignment", "progress"),
+    ("page", "stdout"),
     ("sources",),
     ("weights",),
     ("layout",),
