@@ -17,7 +17,7 @@ from paths import ROOT
 LAYERS = (
     ("errors", "version", "characters"),
     ("files", "geometry", "variants", "alignment", "progress"),
-    ("page",),
+    ("page", "stdout"),
     ("sources",),
     ("weights",),
     ("layout",),

@@ -15,17 +15,20 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO, get_args
 
 if TYPE_CHECKING:
+    from PIL import Image
+
     from tongguocr.engines.base import Engine
     from tongguocr.layout import WritingMode
     from tongguocr.page import Page, Pixels
     from tongguocr.reader import Reader, Setup
+    from tongguocr.sources import SourcePage
 
 
 def read(
-    image: str | Path | Pixels | Page,
+    image: str | Path | bytes | BinaryIO | Image.Image | Pixels | Page,
     *,
     lines: str | Path | None = None,
     detector: str = "tongguocr",
@@ -34,17 +37,24 @@ def read(
     engine: str | Engine = "tongguocr",
     language_model: bool = True,
 ) -> Page:
-    """Read one page: its image file, its pixels, or a page whose lines are known already.
+    """Read one page: its image file, the file's bytes, an open file, a Pillow image, pixels, or a page.
 
-    `lines` is a file that has the page's lines (our JSON, PAGE XML, ALTO); without it, `detector` finds them
-    and `direction` may say how they follow each other. A page that lies on its side or upside down is read
-    upright, and its `angle` says so, unless `turn` is off. Where the picture leaves a character open, our own
-    engine's candidates are weighed by a language model, unless `language_model` is off.
+    A page may have its lines already; `lines` is a file that has them (our JSON, PAGE XML, ALTO). Without
+    either, `detector` finds them and `direction` may say how they follow each other. A page that lies on its
+    side or upside down is read upright, and its `angle` says so, unless `turn` is off. Where the picture
+    leaves a character open, our own engine's candidates are weighed by a language model, unless
+    `language_model` is off. Arguments that make no sense are a ValueError or a TypeError, an image that
+    cannot be read is an `errors.InputError`: one sentence each.
     """
-    from tongguocr.page import Page
     from tongguocr.reader import Reader, Setup, open_lines
+    from tongguocr.sources.given import page_of
 
-    page = image if isinstance(image, Page) else _load(image)
+    _check_options(direction, turn, language_model, detector, engine)
+    if lines is not None and not (isinstance(lines, str | Path) and str(lines)):
+        raise TypeError(f"lines must be the path of a file or a folder, not {lines!r:.40}.")
+    if lines is not None and direction is not None:
+        raise ValueError("direction is for lines that are looked for; with lines= they are known.")
+    page = page_of(image)
     if isinstance(engine, str):
         setup = Setup(engine, detector=None)
         opened = _open(setup if language_model else replace(setup, language=None))
@@ -63,19 +73,44 @@ def read(
 
 
 def read_all(
-    source: str | Path,
+    source: str | Path | bytes | BinaryIO,
     pages: str | None = None,
     *,
+    password: str | None = None,
     detector: str = "tongguocr",
     direction: WritingMode | None = None,
     turn: bool = True,
     engine: str | Engine = "tongguocr",
     language_model: bool = True,
 ) -> Iterator[Page]:
-    """Read the pages of an image, folder, PDF or IIIF manifest one after the other; `pages` as in "1-3,7"."""
-    from tongguocr.sources import open_source
+    """Read the pages of an image, folder, ZIP, PDF, DjVu or IIIF manifest one after the other.
 
-    for page in open_source(str(source), pages):
+    A file may also be given as its bytes or open. `pages` picks some, as in "1-3,7"; `password` opens a PDF.
+    A source that cannot be opened is refused at once, a page that cannot be read when it is its turn.
+    """
+    from tongguocr.engines import find_engine
+    from tongguocr.sources import open_source
+    from tongguocr.sources.given import source_of
+
+    _check_options(direction, turn, language_model, detector, engine)
+    if isinstance(engine, str):
+        find_engine(engine)
+    for name, value in (("pages", pages), ("password", password)):
+        if value is not None and not isinstance(value, str):
+            raise TypeError(f"{name} must be text, not {value!r:.40}.")
+    listed = open_source(source_of(source), pages, password=password)
+    return _read_each(listed, detector, direction, turn, engine, language_model)
+
+
+def _read_each(
+    listed: Iterator[SourcePage],
+    detector: str,
+    direction: WritingMode | None,
+    turn: bool,
+    engine: str | Engine,
+    language_model: bool,
+) -> Iterator[Page]:
+    for page in listed:
         yield read(
             page.load_page(),
             detector=detector,
@@ -86,13 +121,23 @@ def read_all(
         )
 
 
-def _load(image: str | Path | Pixels) -> Page:
-    from tongguocr.page import bare_page
-    from tongguocr.sources import load_pixels
+def _check_options(
+    direction: object, turn: object, language_model: object, detector: object, engine: object
+) -> None:
+    """Refuse options by which nothing can be meant."""
+    from tongguocr.layout import WritingMode
+    from tongguocr.layout.detect import DETECTORS
 
-    if isinstance(image, str | Path):
-        return bare_page(Path(image).name, load_pixels(Path(image)))
-    return bare_page("", image)
+    modes = get_args(WritingMode)
+    if direction is not None and direction not in modes:
+        raise ValueError(f"direction must be one of {', '.join(modes)} or None, not {direction!r:.40}.")
+    for name, value in (("turn", turn), ("language_model", language_model)):
+        if not isinstance(value, bool):
+            raise TypeError(f"{name} must be True or False, not {value!r:.40}.")
+    if detector not in DETECTORS:
+        raise ValueError(f"detector must be one of {', '.join(DETECTORS)}, not {detector!r:.40}.")
+    if not isinstance(engine, str) and not callable(getattr(engine, "read", None)):
+        raise TypeError(f"engine must be an engine's name or an engine, not {type(engine).__name__}.")
 
 
 @lru_cache(maxsize=8)

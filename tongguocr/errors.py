@@ -7,6 +7,10 @@ class InputError(Exception):
     """Bad input: the message is a whole sentence for the user and starts with the file's name."""
 
 
+class DiskFullError(InputError):
+    """There is no room left to write to: whatever else is to be written there would fail, too."""
+
+
 class MissingExtraError(InputError):
     """A command needs a package that only an optional extra installs."""
 

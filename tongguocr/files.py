@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from tongguocr.errors import InputError
+from tongguocr.errors import DiskFullError, InputError
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+"""No space left on the device; the user's share of it is used up."""
 
 
 def read_bytes(path: Path) -> bytes:
@@ -40,7 +44,8 @@ def make_folder(path: Path) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"{path}: the folder cannot be made ({error.strerror}).") from None
+        kind = DiskFullError if error.errno in NO_ROOM else InputError
+        raise kind(f"{path}: the folder cannot be made ({error.strerror}).") from None
 
 
 def write_bytes(data: bytes, path: Path) -> None:
@@ -55,7 +60,7 @@ def open_whole(path: Path) -> Iterator[BinaryIO]:
     try:
         handle, name = tempfile.mkstemp(prefix=".tongguocr-", suffix=".tmp", dir=path.parent)
     except (OSError, ValueError) as error:
-        raise InputError(f"{path}: the file cannot be written ({_reason(error)}).") from None
+        raise write_error(path, error) from None
     temporary = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -63,11 +68,17 @@ def open_whole(path: Path) -> Iterator[BinaryIO]:
         temporary.chmod(_mode(path))
         temporary.replace(path)
     except OSError as error:
-        raise InputError(f"{path}: the file cannot be written ({_reason(error)}).") from None
+        raise write_error(path, error) from None
     finally:
         # Once it has taken its place there is no temporary file left; after a failure there is.
         with contextlib.suppress(OSError):
             temporary.unlink()
+
+
+def write_error(path: Path | str, error: OSError | ValueError) -> InputError:
+    """Why a file cannot be written; a DiskFullError where the next one could not be either."""
+    kind = DiskFullError if getattr(error, "errno", None) in NO_ROOM else InputError
+    return kind(f"{path}: the file cannot be written ({_reason(error)}).")
 
 
 def _mode(path: Path) -> int:

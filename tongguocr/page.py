@@ -86,6 +86,8 @@ class Page:
     angle: int = 0
     """Degrees clockwise by which the scan was turned to be read upright: 0, 90, 180 or 270. Boxes, pixels,
     width and height are those of the upright picture, as they are where EXIF says how the scan lies."""
+    jpeg: bytes | None = field(default=None, compare=False, repr=False)
+    """The JPEG file that the pixels were decoded from, if it was one: a PDF of the page holds it as it is."""
 
     @property
     def text(self) -> str:
@@ -142,9 +144,9 @@ class Crop:
         return (box[0] + dx, box[1] + dy, box[2] + dx, box[3] + dy)
 
 
-def bare_page(image: str, pixels: Pixels) -> Page:
-    """A page of which nothing is known yet but its pixels."""
-    return Page(image, pixels.shape[1], pixels.shape[0], pixels=pixels)
+def bare_page(image: str, pixels: Pixels, jpeg: bytes | None = None) -> Page:
+    """A page of which nothing is known yet but its pixels, and the JPEG that they came from."""
+    return Page(image, pixels.shape[1], pixels.shape[0], pixels=pixels, jpeg=jpeg)
 
 
 def turn_pixels(pixels: Pixels, degrees: int) -> Pixels:
@@ -163,12 +165,12 @@ def turn_page(page: Page, degrees: int) -> Page:
     wide, high = size if degrees == 180 else size[::-1]
     pixels = None if page.pixels is None else turn_pixels(page.pixels, degrees)
     lines = tuple(turn_line(line, size, degrees) for line in page.lines)
-    return Page(page.image, wide, high, lines, pixels, (page.angle + degrees) % 360)
+    return Page(page.image, wide, high, lines, pixels, (page.angle + degrees) % 360, page.jpeg)
 
 
 def as_it_lies(page: Page) -> Page:
     """The page's size and boxes in its scan, which was not turned for its file; without pixels."""
-    return turn_page(replace(page, pixels=None), -page.angle % 360)
+    return turn_page(replace(page, pixels=None, jpeg=None), -page.angle % 360)
 
 
 def turn_line(line: Line, size: tuple[float, float], degrees: int) -> Line:

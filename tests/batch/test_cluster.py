@@ -174,7 +174,14 @@ class Played(ClusterPool):
 
 
 def played(number: int, state: str = "read", reason: str = "") -> Row:
-    return {"number": number, "task": None, "state": state, "reason": reason, "characters": number}
+    return {
+        "number": number,
+        "task": None,
+        "state": state,
+        "reason": reason,
+        "characters": number,
+        "disk_full": False,
+    }
 
 
 @given(st.data())

@@ -24,6 +24,7 @@ from job_readers import (
     do,
     files,
     open_notes,
+    open_on_full_disk,
     open_refused,
     open_shades,
     pages_of,
@@ -32,7 +33,7 @@ from job_readers import (
 
 from tongguocr.batch import FAILED, Job, run_job
 from tongguocr.batch.locks import FOLDER, PageLocks
-from tongguocr.errors import InputError
+from tongguocr.errors import DiskFullError, InputError
 from tongguocr.formats import FORMATS, Style, read_page, write_page
 
 SHADES = {f"p{k}": 100 + k for k in range(40)}
@@ -42,9 +43,7 @@ def test_every_page_in_every_format(tmp_path: Path) -> None:
     folder, out = write_pages(tmp_path / "in", {"p1": 1, "p2": 2, "p10": 10}), tmp_path / "out" / "deep"
     found = list(run_job(pages_of(folder), open_shades, Job(out, tuple(FORMATS))))
     assert [(d.name, d.state, d.characters) for d in found] == [(n, "read", 1) for n in ("p1", "p2", "p10")]
-    assert {p.name for p in out.iterdir()} == {
-        n + f.ending for n in ("p1", "p2", "p10") for f in FORMATS.values()
-    }
+    assert set(files(out)) == {n + f.ending for n in ("p1", "p2", "p10") for f in FORMATS.values()}
     assert (out / "p10.txt").read_text(encoding="utf-8").strip() == chr(0x4E0A)
 
 
@@ -194,7 +193,8 @@ def test_other_formats_are_written_from_the_json_that_is_there(tmp_path: Path) -
         "p3": "read",
     }
     assert log.read_text().split() == ["p1", "p2", "p3"]
-    assert {p.name for p in out.iterdir()} == {n + f.ending for n in done for f in FORMATS.values()}
+    made = {path.name for path in out.iterdir() if not path.name.startswith(".")}
+    assert made == {n + f.ending for n in done for f in FORMATS.values()}
     assert (out / "p1.md").read_text(encoding="utf-8").endswith("改\n"), "as the JSON was corrected"
     assert (out / "p1.txt").read_text(encoding="utf-8") != "改\n", "what is there stays"
 
@@ -209,3 +209,39 @@ def test_a_broken_json_costs_its_own_page(tmp_path: Path) -> None:
     assert done["p1"].reason.startswith(f"{out / 'p1.json'}: this is not JSON")
     again = do(pages, Job(out, ("txt", "json"), again=True))
     assert {one.state for one in again.values()} == {"read"}, "done anew, nothing is taken from before"
+
+
+def test_a_full_disk_ends_the_job_with_all_failures_in_the_report(tmp_path: Path) -> None:
+    folder, log = write_pages(tmp_path / "in", {"bad": REFUSED, **SHADES}), tmp_path / "log"
+    job = Job(tmp_path / "out", ("txt", "json"), workers=2)
+    read = partial(open_on_full_disk, log, 5)
+    found = do(pages_of(folder), job, read)
+    full = {name for name, one in found.items() if one.disk_full}
+    assert 1 <= len(full) <= 2, "those that were under way"
+    assert {name for name, one in found.items() if one.state == "failed"} == full | {"bad"}
+    assert len(log.read_text().split()) < 10, "no other page is read in vain"
+    rows = [row.split("\t") for row in (tmp_path / "out" / FAILED).read_text(encoding="utf-8").splitlines()]
+    assert {row[0] for row in rows[1:]} == full | {"bad"}
+    assert all("no space left on device" in row[2] for row in rows[1:] if row[0] != "bad")
+    done = {name for name, one in found.items() if one.state == "read"}
+    assert set(files(tmp_path / "out")) == {f"{n}{s}" for n in done for s in (".txt", ".json")} | {FAILED}
+    # With room again, the same job goes on.
+    states = {name: one.state for name, one in do(pages_of(folder), job).items()}
+    assert {name for name, state in states.items() if state == "done"} == done
+    assert {name for name, state in states.items() if state == "failed"} == {"bad"}
+
+
+def test_failures_are_known_where_there_is_no_room_to_record_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(data: bytes, path: Path) -> None:
+        raise DiskFullError(f"{path}: no.")
+
+    monkeypatch.setattr("tongguocr.batch.locks.write_bytes", lambda data, path: path.write_bytes(data))
+    folder = write_pages(tmp_path / "in", {"bad": REFUSED, "worse": FAULT})
+    outcomes = run_job(pages_of(folder), open_shades, Job(tmp_path / "out", ("txt",)))
+    first = next(outcomes)
+    monkeypatch.setattr("tongguocr.batch.locks.write_bytes", refuse)
+    assert {first.name, *(one.name for one in outcomes)} == {"bad", "worse"}
+    rows = (tmp_path / "out" / FAILED).read_text(encoding="utf-8").splitlines()
+    assert len(rows) == 3

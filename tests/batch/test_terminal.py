@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
+import shutil
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
-import numpy as np
 import pytest
-from job_readers import FAULT, open_shades, pages_of, write_pages
-from paths import EXAMPLES
-from PIL import Image
+from job_readers import FAULT, files, open_on_full_disk, open_shades, pages_of, write_columns, write_pages
 
 from tongguocr import cli
 from tongguocr.batch import FAILED, Job, run_with_progress
@@ -45,22 +43,8 @@ def test_what_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two columns of the example, as a folder of images with a folder of lines."""
-    root = tmp_path_factory.mktemp("small")
-    page = json.loads((EXAMPLES / "page.json").read_text(encoding="utf-8"))
-    x0, y0, x1, y1 = (round(value) for value in page["lines"][0]["box"])
-    box = (max(x0 - 20, 0), max(y0 - 20, 0), x1 + 20, y1 + 20)
-    with Image.open(EXAMPLES / "page.jpg") as image:
-        cut = np.asarray(image.convert("L").crop(box))
-    line = {"id": "l1", "box": [x0 - box[0], y0 - box[1], x1 - box[0], y1 - box[1]]}
-    lines = {"format": "tongguocr-page", "version": 1, "width": cut.shape[1], "height": cut.shape[0]}
-    (root / "in").mkdir()
-    (root / "lines").mkdir()
-    for name in ("p1", "p2", "p3"):
-        Image.fromarray(cut).save(root / "in" / f"{name}.png")
-        if name != "p3":
-            (root / "lines" / f"{name}.json").write_text(json.dumps({**lines, "lines": [line]}))
-    return root
+    """A column of the example, as a folder of images with a folder of lines."""
+    return write_columns(tmp_path_factory.mktemp("small"))
 
 
 def test_the_command_reads_a_folder_with_a_folder_of_lines(small: Path, tmp_path: Path) -> None:
@@ -70,7 +54,7 @@ def test_the_command_reads_a_folder_with_a_folder_of_lines(small: Path, tmp_path
     assert done.stderr.count("\n") == 1 and "no lines for the page p3" in done.stderr
     text = (out / "p1.txt").read_text(encoding="utf-8")
     assert text.startswith("大學") and (out / "p2.txt").read_text(encoding="utf-8") == text
-    assert {p.name for p in out.iterdir()} == {"p1.txt", "p2.txt", "p1.tei.xml", "p2.tei.xml", FAILED}
+    assert set(files(out)) == {"p1.txt", "p2.txt", "p1.tei.xml", "p2.tei.xml", FAILED}
     again = run(small / "in", "--lines", small / "lines", "-o", out, "--format", "txt", "--pages", "1-2")
     assert again.returncode == 0 and "2 done before" in again.stdout and not (out / FAILED).exists()
 
@@ -143,3 +127,27 @@ def test_a_full_size_model_is_opened_once_unless_more_is_asked_for(
     model = ("--model", "somewhere") if means else ()
     assert cli.main(["read", str(small / "in"), "-o", str(tmp_path / "out"), *means, *model]) == 2
     assert asked == [wanted]
+
+
+def test_a_full_disk_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pages = pages_of(write_pages(tmp_path / "in", {f"p{k}": 30 + k for k in range(20)}))
+    job = Job(tmp_path / "out", ("txt",), workers=2)
+    assert run_with_progress(pages, partial(open_on_full_disk, tmp_path / "log", 3), job) == 1
+    said = capsys.readouterr()
+    assert said.err.count("\n") == 1 and "the disk is full; " in said.err and "pages are left" in said.err
+    left = int(said.err.split("; ")[1].split()[0])
+    assert left == 20 - len(list((tmp_path / "out").glob("*.txt"))) and FAILED in said.out
+
+
+def test_the_command_records_its_settings(small: Path, tmp_path: Path) -> None:
+    out, lines = tmp_path / "out", ("--lines", small / "lines")
+    (tmp_path / "vol2").mkdir()
+    shutil.copy(small / "in" / "p1.png", tmp_path / "vol2")
+    assert run(small / "in", *lines, "-o", out, "--pages", "1", "--format", "txt").returncode == 0
+    for arguments, said in (
+        ((tmp_path / "vol2",), "vol2"),
+        ((small / "in", "--pages", "1", "--notes", "inline"), "notes as ever, not inline"),
+    ):
+        done = run(*arguments, *lines, "-o", out, "--format", "txt")
+        assert done.returncode == 2 and said in done.stderr and done.stderr.count("\n") == 1
+        assert done.stdout == ""

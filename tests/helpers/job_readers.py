@@ -5,6 +5,8 @@ As a program, `python job_readers.py IN OUT LOG WORKERS`, it is a job that tests
 
 from __future__ import annotations
 
+import errno
+import json
 import os
 import signal
 import sys
@@ -15,12 +17,14 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+from paths import EXAMPLES
 from PIL import Image
 
-from tongguocr.batch import Job, Outcome, ReadPage, run_job, run_with_progress
+from tongguocr.batch import RECORD, Job, Outcome, ReadPage, results, run_job, run_with_progress
 from tongguocr.batch.listing import list_source, name_pages
 from tongguocr.errors import InputError
 from tongguocr.page import Line, Page
+from tongguocr.reader import Setup
 from tongguocr.sources import SourcePage
 
 FAULT, REFUSED, KILLED, CRASHED, HANGS, TOO_LARGE, ENDS = 13, 14, 15, 16, 17, 18, 19
@@ -31,6 +35,24 @@ def write_pages(folder: Path, shades: dict[str, int]) -> Path:
     for name, shade in shades.items():
         Image.fromarray(np.full((30, 20), shade, np.uint8)).save(folder / f"{name}.png")
     return folder
+
+
+def write_columns(root: Path) -> Path:
+    """Three images of one column of the example in `in`, and in `lines` the lines of the first two."""
+    page = json.loads((EXAMPLES / "page.json").read_text(encoding="utf-8"))
+    x0, y0, x1, y1 = (round(value) for value in page["lines"][0]["box"])
+    box = (max(x0 - 20, 0), max(y0 - 20, 0), x1 + 20, y1 + 20)
+    with Image.open(EXAMPLES / "page.jpg") as image:
+        cut = np.asarray(image.convert("L").crop(box))
+    line = {"id": "l1", "box": [x0 - box[0], y0 - box[1], x1 - box[0], y1 - box[1]]}
+    lines = {"format": "tongguocr-page", "version": 1, "width": cut.shape[1], "height": cut.shape[0]}
+    (root / "in").mkdir()
+    (root / "lines").mkdir()
+    for name in ("p1", "p2", "p3"):
+        Image.fromarray(cut).save(root / "in" / f"{name}.png")
+        if name != "p3":
+            (root / "lines" / f"{name}.json").write_text(json.dumps({**lines, "lines": [line]}))
+    return root
 
 
 def pages_of(*sources: Path) -> list[SourcePage]:
@@ -65,6 +87,31 @@ def open_shades(log: Path | None = None, pause: float = 0.0) -> ReadPage:
     return partial(read_shade, log=log, pause=pause)
 
 
+def open_on_full_disk(log: Path, room: int) -> ReadPage:
+    """Reads shades where the disk has room for the files of so many pages, of all processes together."""
+
+    def flush(path: Path) -> None:
+        if len(log.read_text().split()) > room:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    results._flush = flush
+    return open_shades(log)
+
+
+class Quick:
+    """In place of a `Reader`: it reads a page as the character of its shade."""
+
+    def read(self, page: Page, name: str) -> Page:
+        return read_shade(page, name)
+
+    __call__ = read
+
+
+def open_quick(setup: Setup) -> Quick:
+    """In place of `open_reader`."""
+    return Quick()
+
+
 def read_notes(page: Page, name: str) -> Page:
     lines = (Line("l1", (10, 0, 20, 30), "大學"), Line("l2", (5, 0, 10, 30), "程子曰", "note"))
     return replace(page, lines=lines)
@@ -85,8 +132,8 @@ def do(
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """Everything in a folder, hidden files too."""
-    found = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    """Everything in a folder, hidden files too, but for the record of what it was made from."""
+    found = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != RECORD]
     return {str(path.relative_to(folder)): path.read_bytes() for path in found}
 
 

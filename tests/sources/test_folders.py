@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from tongguocr.errors import InputError
-from tongguocr.sources import open_source
+from tongguocr.sources import open_source, passed_over
 
 
 def make(path: Path, value: int = 0) -> None:
@@ -73,3 +73,12 @@ def test_one_bad_file_does_not_stop_the_others(tmp_path: Path) -> None:
 def test_an_empty_folder(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=f"{tmp_path.name}: there is no image"):
         open_source(tmp_path)
+
+
+def test_what_is_passed_over_is_known(tmp_path: Path) -> None:
+    for name in ("a.png", "book10.pdf", "book2.pdf", ".hidden.pdf", "sub/b.png", "sub/c.docx"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    assert passed_over(tmp_path) == ["book2.pdf", "book10.pdf", "sub/"]
+    assert passed_over(tmp_path, recursive=True) == ["book2.pdf", "book10.pdf", "sub/c.docx"]
+    assert passed_over(tmp_path / "none") == passed_over("https://example.org/m.json") == []

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+import pickle
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +19,7 @@ from PIL import Image
 
 from tongguocr.errors import InputError, MissingExtraError
 from tongguocr.page import Pixels
-from tongguocr.sources import Rendering, open_source
+from tongguocr.sources import MemoryFile, Rendering, open_source
 from tongguocr.sources.pdf import load_pdf_page
 
 pikepdf = pytest.importorskip("pikepdf")
@@ -111,8 +113,8 @@ def test_masks_and_stencils_look_as_on_the_page(tmp_path: Path) -> None:
 
 def test_rendering_is_bounded(tmp_path: Path) -> None:
     path = save_one(tmp_path / "a.pdf", FILL)
-    assert load_pdf_page(path, 1, Rendering(long_side=800)).shape == (800, 600, 3)
-    pixels = load_pdf_page(path, 1, Rendering(long_side=10_000, max_pixels=120_000))
+    assert load_pdf_page(path, 1, Rendering(long_side=800)).pixels.shape == (800, 600, 3)
+    pixels = load_pdf_page(path, 1, Rendering(long_side=10_000, max_pixels=120_000)).pixels
     assert pixels.shape == (400, 300, 3)
 
 
@@ -226,3 +228,34 @@ def test_three_hundred_pages_do_not_pile_up(tmp_path: Path) -> None:
     )
     early, late = (int(line) for line in result.stdout.split())
     assert late - early < 8_000, "kilobytes; one page has 1,900 and there are 240 between"
+
+
+def test_a_password_opens_what_is_encrypted(tmp_path: Path) -> None:
+    pdf = pikepdf.new()
+    add_page(pdf)
+    pdf.save(tmp_path / "a.pdf", encryption=pikepdf.Encryption(owner="owner", user="秘密"))
+    for source in (tmp_path / "a.pdf", MemoryFile("standard input", "a", (tmp_path / "a.pdf").read_bytes())):
+        (page,) = open_source(source, password="秘密")
+        assert np.array_equal(pickle.loads(pickle.dumps(page)).load(), SCAN)
+        assert "秘密" not in repr(page)
+        with pytest.raises(InputError, match="is encrypted and needs a password"):
+            open_source(source)
+        with pytest.raises(InputError, match="the PDF has another password"):
+            open_source(source, password="no")
+
+
+def test_a_jpeg_inside_a_pdf_is_known_as_it_is(tmp_path: Path) -> None:
+    jpegs = {}
+    for mode in ("L", "RGB", "CMYK"):
+        file = io.BytesIO()
+        Image.fromarray(SCAN).convert(mode).save(file, "JPEG", quality=90)
+        jpegs[mode] = file.getvalue()
+    spaces = {"L": pikepdf.Name.DeviceGray, "RGB": pikepdf.Name.DeviceRGB, "CMYK": pikepdf.Name.DeviceCMYK}
+    for mode, data in jpegs.items():
+        shown = {"ColorSpace": spaces[mode], "Filter": pikepdf.Name.DCTDecode, "data": data}
+        (page,) = open_source(save_one(tmp_path / "a.pdf", **shown))
+        loaded = page.load_page()
+        assert loaded.jpeg == (None if mode == "CMYK" else data) and loaded.width == WIDTH
+    # Told to be read the other way round, the JPEG alone would be a negative.
+    inverted = save_one(tmp_path / "a.pdf", Filter=pikepdf.Name.DCTDecode, data=jpegs["L"], Decode=[1, 0])
+    assert next(open_source(inverted)).load_page().jpeg is None

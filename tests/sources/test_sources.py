@@ -107,6 +107,81 @@ def test_sixteen_bits_keep_their_order(tmp_path: Path) -> None:
     assert np.abs(load_pixels(tmp_path / "x.png")[0].astype(int) - np.arange(256)).max() <= 1
 
 
+@pytest.mark.parametrize(
+    ("bits", "suffix"), [(12, "tif"), (12, "png"), (10, "tif"), (14, "tif"), (32, "tif")]
+)
+def test_fewer_bits_than_the_file_has_room_for(tmp_path: Path, bits: int, suffix: str) -> None:
+    shown = np.tile(np.linspace(0, 1, 256), (4, 1))
+    values = (shown * (2.0**bits - 1 if bits < 32 else 2.0**31 - 1)).astype(
+        np.int32 if bits > 16 else np.uint16
+    )
+    Image.fromarray(values).save(tmp_path / f"x.{suffix}")
+    assert np.abs(load_pixels(tmp_path / f"x.{suffix}")[0].astype(int) - np.arange(256)).max() <= 1
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(0, 1), (0, 255), (-0.5, 0.5), (0, 4095), (1000, 1001), (-3e38, 3e38)]
+)
+def test_decimals_are_scaled_by_their_own_range(tmp_path: Path, low: float, high: float) -> None:
+    values = (low * np.linspace(1, 0, 256) + high * np.linspace(0, 1, 256)).astype(np.float32)
+    Image.fromarray(np.tile(values, (4, 1))).save(tmp_path / "x.tif")
+    assert np.abs(load_pixels(tmp_path / "x.tif")[0].astype(int) - np.arange(256)).max() <= 1
+
+
+def test_decimals_that_are_no_numbers_are_paper(tmp_path: Path) -> None:
+    Image.fromarray(np.array([[np.nan, np.inf, -np.inf, 2, 3]], np.float32)).save(tmp_path / "x.tif")
+    assert load_pixels(tmp_path / "x.tif").tolist() == [[255, 255, 0, 0, 255]]
+    Image.fromarray(np.full((2, 2), 0.25, np.float32)).save(tmp_path / "x.tif")
+    assert load_pixels(tmp_path / "x.tif").min() == 255, "a blank page"
+
+
+def test_a_blank_page_of_many_bits_stays_blank(tmp_path: Path) -> None:
+    paper = np.random.default_rng(1).integers(3700, 3900, (40, 40)).astype(np.uint16)
+    Image.fromarray(paper).save(tmp_path / "x.tif")
+    assert load_pixels(tmp_path / "x.tif").min() > 220
+
+
+@pytest.mark.parametrize("suffix", ["ppm", "pgm", "pbm", "pnm", "avif", "heic", "heif"])
+def test_files_that_people_have(tmp_path: Path, suffix: str) -> None:
+    if suffix.startswith("hei"):
+        pytest.importorskip("pillow_heif").register_heif_opener()
+    elif suffix == "avif" and not features.check("avif"):
+        pytest.skip("this Pillow is built without AVIF")
+    halves = Image.fromarray(np.repeat(np.array([0, 255], np.uint8), 32)[None].repeat(48, 0))
+    image = halves.convert({"pbm": "1", "pgm": "L"}.get(suffix, "RGB"))
+    image.save(
+        tmp_path / f"x.{suffix}", format={"heic": "HEIF", "heif": "HEIF", "avif": "AVIF"}.get(suffix, "PPM")
+    )
+    (page,) = open_source(tmp_path)
+    pixels = page.load()
+    assert pixels.shape == ((48, 64) if suffix in ("pbm", "pgm") else (48, 64, 3)) and page.name == "x"
+    assert pixels[:, :28].max() < 30 and pixels[:, 36:].min() > 225
+
+
+@pytest.mark.parametrize("suffix", ["avif", "heic"])
+def test_new_formats_stand_upright_and_damage_is_a_sentence(tmp_path: Path, suffix: str) -> None:
+    heif = pytest.importorskip("pillow_heif")
+    heif.register_heif_opener()
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    path = tmp_path / f"x.{suffix}"
+    Image.effect_noise((96, 64), 50).convert("RGB").save(path, exif=exif)
+    # In HEIC EXIF does not count, by its specification: the file turns the picture itself.
+    assert load_pixels(path).shape[:2] == ((96, 64) if suffix == "avif" else (64, 96))
+    path.write_bytes(path.read_bytes()[:-600])
+    with pytest.raises(InputError, match=rf"x\.{suffix}: .*\.$"):
+        load_pixels(path)
+
+
+def test_heic_without_its_package_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "x.heic").write_bytes(b"\0\0\0\x18ftypheic" + bytes(100))
+    monkeypatch.setitem(sys.modules, "pillow_heif", None)
+    with pytest.raises(InputError, match=r"x\.heic: .*pip install 'tongguocr\[heif\]'"):
+        load_pixels(tmp_path / "x.heic")
+
+
 def test_tiff_pages_turned_and_thumbnails_left_out(tmp_path: Path) -> None:
     path = tmp_path / "book.tif"
     frames = [grey(10), grey(20, (5, 5)), grey(30, (8, 4)), grey(40)]

@@ -69,6 +69,7 @@ class PageActor:
             "state": arrow.string(),
             "reason": arrow.string(),
             "characters": arrow.int64(),
+            "disk_full": arrow.bool_(),
         }
         rows = [self.process(row) for row in table.to_pylist()]
         return arrow.Table.from_pylist(rows, arrow.schema(kinds))
@@ -77,7 +78,8 @@ class PageActor:
         """The row with the task as this kind of actor leaves it, or with what became of it."""
         if row.get("state"):
             return row
-        result_row: Row = {"number": row["number"], "task": None, "state": "", "reason": "", "characters": 0}
+        nothing = {"task": None, "state": "", "reason": "", "characters": 0, "disk_full": False}
+        result_row: Row = {"number": row["number"], **nothing}
         try:
             result = self._run_task(pickle.loads(row["task"]))
         except InputError as error:
@@ -90,6 +92,7 @@ class PageActor:
             "state": result.state,
             "reason": result.reason.encode(errors="replace").decode(),
             "characters": result.characters,
+            "disk_full": result.disk_full,
         }
 
     def _run_task(self, task: Task) -> Task | Outcome | WorkerFailure:

@@ -6,13 +6,13 @@ run.py's business, and where the processes are is pool.py's or cluster.py's.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 from tongguocr.batch.results import json_of, write_results
-from tongguocr.errors import InputError
+from tongguocr.errors import DiskFullError, InputError
 from tongguocr.formats import Style, format_of, read_page
 from tongguocr.page import Page, turn_pixels
 from tongguocr.sources import SourcePage
@@ -53,6 +53,8 @@ class Job:
     """Remove what these pages have in these formats, and do everything anew."""
     cluster: Cluster | None = None
     """Where the working processes are, if not here."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """What pages are read with, in words: results made otherwise do not count as done (record.py)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,8 @@ class Outcome:
     """Read now; written from its JSON; done before; read by another process meanwhile; not read, and why."""
     reason: str = ""
     characters: int = 0
+    disk_full: bool = False
+    """It failed for want of room, as every other page would."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +114,7 @@ def count_characters(page: Page) -> int:
 def failure_outcome(error: Exception, page: SourcePage) -> Outcome:
     """What went wrong with a page, as one sentence."""
     if isinstance(error, InputError):
-        return Outcome(page.name, "failed", str(error))
+        return Outcome(page.name, "failed", str(error), disk_full=isinstance(error, DiskFullError))
     if isinstance(error, MemoryError):
         return Outcome(page.name, "failed", f"{page.file}: page {page.name} does not fit into memory.")
     # A fault of ours on one page must not cost the others; it is named as what it is.

@@ -18,14 +18,17 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from tongguocr.batch.pool import Pool, WorkerFailure
+from tongguocr.batch.results import FAILED
 from tongguocr.errors import InputError
 from tongguocr.formats import FORMATS
-from tongguocr.sources import SourcePage, open_source, parse_pages
+from tongguocr.sources import MemoryFile, SourcePage, open_source, parse_pages, passed_over
 from tongguocr.sources.listing import safe_name
 
 LISTING_LIMIT = 1800.0
 """Seconds for one source: a folder of many thousand files may lie far away."""
 MAX_PARENTS = 8
+SHOWN_NAMES = 5
+"""So many names of what was passed over are told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,40 +38,73 @@ class SourceListing:
     source: str
     pages: tuple[SourcePage, ...] = ()
     problem: str = ""
+    skipped: tuple[str, ...] = ()
+    """What else is in the folder or the archive, by name."""
 
 
 def list_pages(
-    sources: Iterable[str], ranges: str | None = None, recursive: bool = False
+    sources: Iterable[str | MemoryFile],
+    ranges: str | None = None,
+    recursive: bool = False,
+    password: str | None = None,
 ) -> tuple[list[SourcePage], list[SourceListing]]:
     """All pages in order, and the sources that cannot be opened."""
-    if ranges is not None:
-        parse_pages(ranges)  # A slip of the pen is not every source's fault.
-    once: dict[str, str] = {}
-    for source in sources:
-        once.setdefault(_resolved(source), source)
-    every: list[SourceListing] = []
-    with Pool(partial(_lister, ranges, recursive), 1, LISTING_LIMIT) as pool:
-        for source, listed in pool.run(once.values()):
-            if isinstance(listed, WorkerFailure):
-                listed = SourceListing(source, problem=f"{source}: opening it {listed.reason}.")
-            every.append(listed)
+    every = list_sources(sources, ranges, recursive, password)
     return name_pages(every), [one for one in every if one.problem]
 
 
-def _lister(ranges: str | None, recursive: bool) -> Callable[[str], SourceListing]:
-    return partial(list_source, ranges=ranges, recursive=recursive)
+def list_sources(
+    sources: Iterable[str | MemoryFile],
+    ranges: str | None = None,
+    recursive: bool = False,
+    password: str | None = None,
+) -> list[SourceListing]:
+    """What each source gives, in order, a source that is named twice only once."""
+    if ranges is not None:
+        parse_pages(ranges)  # A slip of the pen is not every source's fault.
+    once: dict[str, str | MemoryFile] = {}
+    for source in sources:
+        once.setdefault(_resolved(str(source)), source)
+    every: list[SourceListing] = []
+    with Pool(partial(_lister, ranges, recursive, password), 1, LISTING_LIMIT) as pool:
+        for source, listed in pool.run(once.values()):
+            if isinstance(listed, WorkerFailure):
+                listed = SourceListing(str(source), problem=f"{source}: opening it {listed.reason}.")
+            every.append(listed)
+    return every
 
 
-def list_source(source: str, ranges: str | None = None, recursive: bool = False) -> SourceListing:
+def _lister(
+    ranges: str | None, recursive: bool, password: str | None
+) -> Callable[[str | MemoryFile], SourceListing]:
+    return partial(list_source, ranges=ranges, recursive=recursive, password=password)
+
+
+def list_source(
+    source: str | MemoryFile, ranges: str | None = None, recursive: bool = False, password: str | None = None
+) -> SourceListing:
     """The pages of one source."""
     try:
-        pages = tuple(page for page in open_source(source, ranges, recursive) if not _is_overlay(page))
+        found = open_source(source, ranges, recursive, password=password)
+        pages = tuple(page for page in found if not _is_overlay(page))
+        skipped = tuple(name for name in passed_over(source, recursive) if name != FAILED)
     except InputError as error:
-        return SourceListing(source, problem=str(error))
+        return SourceListing(str(source), problem=str(error))
     except Exception as error:
         # A fault of ours on one source must not cost the others.
-        return SourceListing(source, problem=f"{source}: {type(error).__name__}: {error}")
-    return SourceListing(source, pages)
+        return SourceListing(str(source), problem=f"{source}: {type(error).__name__}: {error}")
+    return SourceListing(str(source), pages, skipped=skipped)
+
+
+def skipped_sentence(every: Sequence[SourceListing]) -> str:
+    """What was passed over in folders and archives, in one sentence; empty where nothing was."""
+    names = [f"{one.source.rstrip('/')}/{name}" for one in every for name in one.skipped]
+    if not names:
+        return ""
+    shown = ", ".join(names[:SHOWN_NAMES])
+    more = f" and {len(names) - SHOWN_NAMES} more" if len(names) > SHOWN_NAMES else ""
+    folders = any(name.endswith("/") for name in names)
+    return f"Not read, as no images: {shown}{more}{' (--recursive reads subfolders)' if folders else ''}."
 
 
 def _is_overlay(page: SourcePage) -> bool:

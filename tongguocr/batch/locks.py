@@ -33,6 +33,10 @@ STALE = 300.0
 """Seconds without one, after which a process of another machine counts as dead: NFS may show times late."""
 
 
+RESERVE = 1 << 18
+"""Bytes: more than a thousand rows of the report."""
+
+
 @dataclass(frozen=True, slots=True)
 class Failure:
     """A page that was not read."""
@@ -54,6 +58,8 @@ class PageLocks:
         self.unfinished = self.folder / self.owner
         """Files of this process until they are whole."""
         self.held: dict[str, int] = {}
+        self.failed_here: dict[str, Failure] = {}
+        """What this process recorded, should there be no room to record it."""
         self._clock = 0.0
         self._closed = threading.Event()
         self._register()
@@ -107,8 +113,8 @@ class PageLocks:
 
     def record_failure(self, page: str, file: str, reason: str) -> None:
         """Tell all processes of this run that the page was tried, and why it failed."""
-        record = json.dumps(asdict(Failure(page, file, reason, self.owner)))
-        write_bytes(record.encode(), self._path(page, "failed"))
+        failure = self.failed_here[page] = Failure(page, file, reason, self.owner)
+        write_bytes(json.dumps(asdict(failure)).encode(), self._path(page, "failed"))
 
     def failure(self, name: str) -> Failure | None:
         """Why the page failed, if a process of this run tried it already."""
@@ -117,8 +123,17 @@ class PageLocks:
 
     def failures(self) -> list[Failure]:
         """All failures of this run, of all processes."""
-        found = (_read_failure(path) for path in self.folder.glob("*.failed"))
-        return sorted((failure for failure in found if failure), key=lambda failure: failure.page)
+        found = [_read_failure(path) for path in self.folder.glob("*.failed")]
+        every = self.failed_here | {failure.page: failure for failure in found if failure}
+        return sorted(every.values(), key=lambda failure: failure.page)
+
+    def reserve(self) -> None:
+        """Keep room for the report of a job that ends because the disk is full."""
+        write_bytes(os.urandom(RESERVE), self.unfinished / "reserve")
+
+    def free_reserve(self) -> None:
+        """Give the room back."""
+        (self.unfinished / "reserve").unlink(missing_ok=True)
 
     def _path(self, name: str, suffix: str) -> Path:
         return self.folder / f"{hashed_name(name)}.{suffix}"

@@ -6,13 +6,14 @@ their names, so that whatever has its name can be trusted, also after a power cu
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from tongguocr.batch.locks import Failure
 from tongguocr.errors import InputError
-from tongguocr.files import write_bytes
+from tongguocr.files import write_bytes, write_error
 from tongguocr.formats import FORMATS, Style, find_format, write_page
 from tongguocr.page import Page
 
@@ -42,15 +43,26 @@ def missing(paths: Sequence[Path]) -> tuple[Path, ...]:
 
 def write_results(page: Page, paths: Sequence[Path], unfinished: Path, style: Style = Style()) -> None:
     """Write all files into the folder for unfinished ones; then move each into its place."""
-    for path in paths:
-        temporary = unfinished / path.name
-        try:
-            write_page(page, temporary, style=style)
-            _flush(temporary)
-        except InputError as error:
-            raise InputError(str(error).replace(str(temporary), str(path))) from None
-    for path in paths:
-        (unfinished / path.name).replace(path)
+    temporaries = [(unfinished / path.name, path) for path in paths]
+    try:
+        for temporary, path in temporaries:
+            try:
+                write_page(page, temporary, style=style)
+                _flush(temporary)
+            except InputError as error:
+                raise type(error)(str(error).replace(str(temporary), str(path))) from None
+            except OSError as error:
+                raise write_error(path, error) from None
+        for temporary, path in temporaries:
+            try:
+                temporary.replace(path)
+            except OSError as error:
+                raise write_error(path, error) from None
+    finally:
+        # What is left here after a failure would take room from the pages that follow.
+        for temporary, _ in temporaries:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
 
 
 def _flush(path: Path) -> None:

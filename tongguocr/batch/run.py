@@ -11,6 +11,7 @@ import contextlib
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING
 from tongguocr.batch.job import Job, Outcome, ReadPage, State, Task, convert_page, process_page
 from tongguocr.batch.locks import FOLDER, PageLocks
 from tongguocr.batch.pool import Pool, WorkerFailure
+from tongguocr.batch.record import record_job
 from tongguocr.batch.results import (
     FAILED,
     json_of,
@@ -29,7 +31,7 @@ from tongguocr.batch.results import (
     write_failures,
 )
 from tongguocr.errors import InputError
-from tongguocr.files import make_folder
+from tongguocr.files import NO_ROOM, make_folder
 from tongguocr.sources import SourcePage
 
 if TYPE_CHECKING:
@@ -58,13 +60,16 @@ def run_job(
     ):
         if job.again:
             _remove_results(pages, job, locks)
+        record_job(pages, job, locks)
         if locks.alone:
             remove(job.out / FAILED)
+        locks.reserve()
         try:
             for source, reason in problems:
                 yield _fail(locks, source, source, reason)
             yield from _Scheduler(job, locks, pool, converters).outcomes(pages)
         finally:
+            locks.free_reserve()
             write_failures(locks.failures(), job.out)
 
 
@@ -99,6 +104,8 @@ class _Scheduler:
         self.elsewhere: deque[SourcePage] = deque()
         """Pages that other processes have locked, to be looked at again."""
         self.ever_elsewhere: set[str] = set()
+        self.disk_full = False
+        """Then no further page is begun; those under way come to their end."""
 
     def outcomes(self, pages: Sequence[SourcePage]) -> Iterator[Outcome]:
         waiting: Sequence[SourcePage] = pages
@@ -110,7 +117,11 @@ class _Scheduler:
             for task, result in chain(converted, done):
                 yield from self._flush()
                 yield self._finish(task, result)
+                if self.disk_full and self.job.cluster:
+                    return  # Its pages are handed out already.
             yield from self._flush()
+            if self.disk_full:
+                return
             waiting, before = list(self.elsewhere), len(waiting)
             self.elsewhere.clear()
             if len(waiting) == before:
@@ -123,15 +134,18 @@ class _Scheduler:
     def _tasks(self, pages: Iterable[SourcePage]) -> Iterator[Task]:
         """A task for each page that this process gets; outcomes of the others go to `settled`."""
         for page in pages:
+            if self.disk_full:
+                return
             if self.elsewhere and not self._missing(self.elsewhere[0]):
                 self.settled.append(Outcome(self.elsewhere.popleft().name, "elsewhere"))
             try:
                 paths = self._lock(page)
             except OSError as error:
+                self.disk_full = error.errno in NO_ROOM
                 reason = (
                     f"{page.file}: page {page.name} cannot be claimed in {self.job.out / FOLDER} ({error})."
                 )
-                self.settled.append(Outcome(page.name, "failed", one_line(reason)))
+                self.settled.append(Outcome(page.name, "failed", one_line(reason), 0, self.disk_full))
                 continue
             if paths:
                 yield Task(page, paths, self.locks.unfinished, self.job.style)
@@ -168,7 +182,10 @@ class _Scheduler:
         if isinstance(result, WorkerFailure):
             result = Outcome(page.name, "failed", f"{page.file}: page {page.name} {result.reason}.")
         if result.state == "failed":
-            result = _fail(self.locks, page.name, page.file, result.reason)
+            self.disk_full |= result.disk_full
+            result = replace(
+                _fail(self.locks, page.name, page.file, result.reason), disk_full=result.disk_full
+            )
         self.locks.release(page.name)
         return result
 

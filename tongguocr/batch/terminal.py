@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -15,9 +14,7 @@ from tongguocr.batch.results import FAILED
 from tongguocr.batch.run import run_job
 from tongguocr.progress import PageBar, page_bar
 from tongguocr.sources import SourcePage
-
-STOPPED = 130
-"""The exit code of what was interrupted, as shells have it."""
+from tongguocr.stdout import STOPPED, complain, say
 
 
 def run_with_progress(
@@ -30,19 +27,26 @@ def run_with_progress(
     """Run a job on a terminal; 0 if every page is done, 1 if some failed, 130 if it was stopped."""
     counts: Counter[str] = Counter()
     stopped = False
-    with page_bar(len(pages) + len(problems), not quiet) as bar, _stop_gently():
+    total = len(pages) + len(problems)
+    with page_bar(total, not quiet) as bar, _stop_gently():
         try:
             with closing(run_job(pages, prepare, job, problems)) as outcomes:
                 for outcome in outcomes:
                     counts[outcome.state] += 1
                     counts["characters"] += outcome.characters
+                    counts["disk full"] += outcome.disk_full
                     _show(outcome, bar)
         except KeyboardInterrupt:
             stopped = True
     if not quiet:
-        print(summary(counts, job))
+        say(summary(counts, job))
+    if counts["disk full"]:
+        left = total - sum(counts[state] for state in ("read", "done", "elsewhere"))
+        complain(
+            f"{job.out}: the disk is full; {left} pages are left, and the same command goes on from here."
+        )
     if stopped:
-        print("tongguocr: stopped; the same command goes on from here.", file=sys.stderr)
+        complain("stopped; the same command goes on from here.")
         return STOPPED
     return 1 if counts["failed"] else 0
 
@@ -52,7 +56,8 @@ def _show(outcome: Outcome, bar: PageBar) -> None:
         bar.drop()
     else:
         bar.step(outcome.characters)
-    if outcome.reason:
+    # On a full disk one page's reason is every page's, and stands at the end.
+    if outcome.reason and not outcome.disk_full:
         bar.say(f"tongguocr: {outcome.reason}")
 
 

@@ -3,7 +3,7 @@
 Each command is a module of its own: `HELP` is its line in the list of commands, `add_arguments` tells the
 parser its options, `run` does the work and returns its exit code, or nothing for success. What the work needs
 is imported inside `run`, so that starting the program stays quick. Bad input ends in one sentence on standard
-error and exit code 2.
+error and exit code 2, a closed pipe in nothing but exit code 141.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ from tongguocr.cli import (
     train_language,
     vocab,
 )
-from tongguocr.cli.arguments import complain
 from tongguocr.errors import InputError
+from tongguocr.files import NO_ROOM, write_error
+from tongguocr.stdout import CLOSED, STOPPED, complain, discard, use_utf8
 from tongguocr.version import __version__
 
 COMMANDS = {
@@ -75,9 +76,24 @@ def make_parser(wanted: str | None = None) -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command that the arguments name; the exit code."""
     words = sys.argv[1:] if argv is None else argv
+    use_utf8()
     args = make_parser(next((word for word in words if word in COMMANDS), None)).parse_args(words)
     try:
-        return int(args.run(args) or 0)
+        code = int(args.run(args) or 0)
+        sys.stdout.flush()  # Here a full disk or a closed pipe is still ours to tell of.
+        return code
     except InputError as error:
         complain(str(error))
+        return 2
+    except KeyboardInterrupt:
+        complain("stopped.")
+        return STOPPED
+    except BrokenPipeError:
+        discard()
+        return CLOSED
+    except OSError as error:
+        if error.errno not in NO_ROOM:
+            raise
+        discard()
+        complain(str(write_error(error.filename or "standard output", error)))
         return 2

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tongguocr.errors import InputError, need
 from tongguocr.formats import FORMATS, Style
+from tongguocr.stdout import complain as complain
 
 if TYPE_CHECKING:
     from tongguocr.training.glm.stage import GlmPageStage
@@ -20,11 +20,6 @@ DIRECTIONS = ("vertical-rl", "vertical-lr", "horizontal")
 """How lines follow each other: columns from the right, columns from the left, rows from the top."""
 PROTOCOLS = ("paper", "mcs", "omnidoc", "strict")
 """Whose rules metrics follow (docs/metrics.md)."""
-
-
-def complain(sentence: str) -> None:
-    """One sentence on standard error."""
-    print(f"tongguocr: {sentence}", file=sys.stderr, flush=True)
 
 
 def check_positive(args: argparse.Namespace, *names: str) -> None:

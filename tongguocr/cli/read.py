@@ -1,12 +1,13 @@
 """`tongguocr read`: sources in, text and files out.
 
-Without `-o` text is printed; one page may go into a file; a folder takes any number of pages, as a job
-(docs/batches.md).
+Without `-o` text is printed; one page may go into a file (read_here.py); a folder takes any number of pages,
+as a job (docs/batches.md).
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,23 +25,28 @@ from tongguocr.cli.arguments import (
 )
 from tongguocr.engines import ENGINES
 from tongguocr.errors import InputError
-from tongguocr.formats import FORMATS, format_of, render_page, write_page
+from tongguocr.formats import FORMATS
 
 if TYPE_CHECKING:
     from tongguocr.batch import Cluster, ReadPage
     from tongguocr.engines import EngineEntry
     from tongguocr.reader import Setup
+    from tongguocr.sources import MemoryFile
 
 HELP = "read images, folders, PDFs, IIIF manifests"
+STDIN = STDOUT = "-"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     endings = ", ".join(format.ending for format in FORMATS.values())
-    parser.add_argument("source", nargs="+", metavar="SOURCE", help="image, folder, PDF, IIIF manifest")
-    parser.add_argument("-o", "--output", metavar="OUT", help="a folder, or for one page a file: " + endings)
+    kinds = "image, folder, ZIP, PDF, DjVu, IIIF manifest; - is standard input"
+    parser.add_argument("source", nargs="+", metavar="SOURCE", help=kinds)
+    places = "a folder; - for standard output; for one page a file: "
+    parser.add_argument("-o", "--output", metavar="OUT", help=places + endings)
     parser.add_argument("--format", metavar="F,...", help=", ".join(FORMATS))
     parser.add_argument("--pages", metavar="RANGE", help="pages of each source, as in 1-3,7,12-")
     parser.add_argument("--recursive", action="store_true", help="a folder's subfolders too")
+    parser.add_argument("--password", metavar="WORD", help="opens PDFs that need one")
     add_text(parser.add_argument_group("how text is written (docs/formats.md)"))
     _add_means(parser.add_argument_group("how pages are read"))
     _add_batch(parser.add_argument_group("many pages (docs/batches.md, docs/cluster.md)"))
@@ -74,7 +80,9 @@ def _add_batch(batch: argparse._ArgumentGroup) -> None:
     batch.add_argument(
         "--threads", type=int, metavar="N", help="threads a process (default: cores / workers)"
     )
-    batch.add_argument("--time-limit", type=float, default=300.0, metavar="S", help="seconds a page (300)")
+    batch.add_argument(
+        "--time-limit", type=float, metavar="S", help="seconds a page (into a folder 300, else none)"
+    )
     batch.add_argument(
         "--again",
         "--no-resume",
@@ -97,14 +105,26 @@ def _add_batch(batch: argparse._ArgumentGroup) -> None:
 def run(args: argparse.Namespace) -> int:
     check_positive(args, "workers", "threads", "time_limit", "gpus_each")
     if args.format and not args.output:
-        raise InputError("--format says what goes into a folder: name the folder with -o.")
+        raise InputError("--format says what is written: name a folder with -o, or standard output by -o -.")
     if args.gpus_each and not args.ray:
         raise InputError("--gpus-each belongs to a cluster: add --ray.")
-    if args.output and (args.format or args.ray or _is_folder(args.output)):
+    if args.output and args.output != STDOUT and (args.format or args.ray or _is_folder(args.output)):
         return _read_into_folder(args)
     if args.ray:
         raise InputError("--ray reads into a folder: name it with -o.")
-    return _read_here(args)
+    from tongguocr.cli.read_here import read_here
+
+    return read_here(args, sources_of(args), _setup(args, args.threads or 0), text_style(args))
+
+
+def sources_of(args: argparse.Namespace) -> list[str | MemoryFile]:
+    """The sources as they are typed; what comes in on standard input is read now."""
+    sources: list[str | MemoryFile] = list(dict.fromkeys(args.source))
+    if STDIN in sources:
+        from tongguocr.sources import MemoryFile
+
+        sources[sources.index(STDIN)] = MemoryFile("standard input", "stdin", sys.stdin.buffer.read())
+    return sources
 
 
 def _is_folder(written: str) -> bool:
@@ -130,65 +150,39 @@ def _setup(args: argparse.Namespace, threads: int) -> Setup:
     )
 
 
-def _read_here(args: argparse.Namespace) -> int:
-    """One page into a file, or all pages onto standard output, in order and in this process."""
-    from tongguocr.batch.listing import list_source, name_pages
-    from tongguocr.reader import open_reader
-
-    style = text_style(args)
-    listed = [list_source(source, args.pages, args.recursive) for source in dict.fromkeys(args.source)]
-    pages, problems = name_pages(listed), [one.problem for one in listed if one.problem]
-    several = len(pages) + len(problems) > 1
-    _check_lines(args, several)
-    if args.output and several:
-        raise InputError(f"{args.output}: several pages need a folder; end its name with a slash.")
-    if not several and problems:
-        raise InputError(problems[0])
-    for problem in problems:
-        complain(problem)
-    reader = open_reader(_setup(args, args.threads or 0))
-    for page in pages:
-        try:
-            result = reader.read(page.load_page(), page.name)
-        except InputError as error:
-            if not several:
-                raise
-            problems.append(str(error))
-            complain(str(error))
-            continue
-        if args.output:
-            warn_of_fonts([format_of(Path(args.output)).name])
-            write_page(result, Path(args.output), style=style)
-        else:
-            text = render_page(result, Path(page.name), "txt", style)
-            print(text.decode(), end="", flush=True)
-    return 1 if problems else 0
-
-
-def _check_lines(args: argparse.Namespace, several: bool) -> None:
-    if args.lines and several and not args.lines.is_dir():
-        raise InputError(f"{args.lines}: this file has one page's lines, and there are several pages.")
-
-
 def _read_into_folder(args: argparse.Namespace) -> int:
     """A job; 1 if pages failed."""
+    from dataclasses import replace
     from functools import partial
 
-    from tongguocr.batch import Job, list_pages, parse_formats, run_with_progress, share_cores
+    from tongguocr.batch import (
+        Job,
+        describe_setup,
+        list_sources,
+        parse_formats,
+        run_with_progress,
+        share_cores,
+    )
+    from tongguocr.batch.listing import name_pages, skipped_sentence
+    from tongguocr.cli.read_here import check_lines
     from tongguocr.reader import open_reader
 
     formats = parse_formats(args.format or "txt,json")
     warn_of_fonts(formats)
     prepare, cluster = _spread(args) if args.ray else (None, None)
-    pages, problems = list_pages(args.source, args.pages, args.recursive)
-    _check_lines(args, len(pages) > 1)
+    listed = list_sources(sources_of(args), args.pages, args.recursive, args.password)
+    pages, failed = name_pages(listed), [(one.source, one.problem) for one in listed if one.problem]
+    check_lines(args, len(pages) > 1)
     # Each process has the model for itself, and a full-size one may fill a machine.
     wanted = args.workers or (1 if any(entry.full_size for entry in _entries(args)) else None)
     workers, threads = share_cores(len(pages), wanted, args.threads)
-    prepare = prepare or partial(open_reader, _setup(args, threads))
-    job = Job(Path(args.output), formats, workers, args.time_limit, text_style(args), args.again, cluster)
-    failed = [(one.source, one.problem) for one in problems]
-    return run_with_progress(pages, prepare, job, failed, args.quiet)
+    setup, out = _setup(args, threads), Path(args.output)
+    job = Job(out, formats, workers, style=text_style(args), again=args.again, cluster=cluster)
+    job = replace(job, settings=describe_setup(setup, out), time_limit=args.time_limit or job.time_limit)
+    code = run_with_progress(pages, prepare or partial(open_reader, setup), job, failed, args.quiet)
+    if not args.quiet and (skipped := skipped_sentence(listed)):
+        complain(skipped)
+    return code
 
 
 def _spread(args: argparse.Namespace) -> tuple[Callable[[], ReadPage], Cluster]:

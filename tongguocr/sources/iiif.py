@@ -17,8 +17,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 from tongguocr.errors import InputError
 from tongguocr.files import read_bytes
-from tongguocr.page import Pixels
-from tongguocr.sources.images import decode_image, load_frame
+from tongguocr.sources.images import MemoryFile, Scan, load_frame
 from tongguocr.sources.listing import SourcePage, page_name, safe_name
 from tongguocr.sources.web import Fetching, RefusedError, fetch, is_web
 
@@ -50,8 +49,8 @@ def list_manifest(source: str | Path, fetching: Fetching = Fetching()) -> Iterat
     )
 
 
-def load_picture(source: str | Path, picture: Picture, number: int, fetching: Fetching) -> Pixels:
-    """The pixels of one canvas's picture."""
+def load_picture(source: str | Path, picture: Picture, number: int, fetching: Fetching) -> Scan:
+    """One canvas's picture."""
     where = f"{source}, page {number}"
     if not picture.address and not picture.service:
         raise InputError(f"{where}: the manifest names no image for it.")
@@ -59,7 +58,8 @@ def load_picture(source: str | Path, picture: Picture, number: int, fetching: Fe
         return load_frame(_local_file(source, picture.address, where), 0, where)
     for address in (addresses := _addresses(source, picture, fetching)):
         try:
-            return decode_image(fetch(address, MAX_IMAGE_BYTES, where, fetching), where)
+            data = fetch(address, MAX_IMAGE_BYTES, where, fetching)
+            return load_frame(MemoryFile(where, "", data), 0, where)
         except RefusedError:
             if address == addresses[-1]:
                 raise
@@ -68,7 +68,9 @@ def load_picture(source: str | Path, picture: Picture, number: int, fetching: Fe
 
 def _page(source: str | Path, picture: Picture, name: str, number: int, fetching: Fetching) -> SourcePage:
     shown = picture.service or picture.address or str(source)
-    return SourcePage(name, shown, number, partial(load_picture, source, picture, number, fetching))
+    # A file beside the manifest is known by the manifest's place: many books have a p1.jpg.
+    content = "" if is_web(shown) else f"{source} {number}"
+    return SourcePage(name, shown, number, partial(load_picture, source, picture, number, fetching), content)
 
 
 def _addresses(source: str | Path, picture: Picture, fetching: Fetching) -> list[str]:

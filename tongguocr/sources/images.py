@@ -1,6 +1,6 @@
 """Image files -> pixels, and where a page's image lies: for everything that needs one.
 
-In: a path, or a downloaded file's bytes. Out: 8-bit grey or RGB pixels, upright, whatever the file's mode. A
+In: a path, or a file's bytes in memory. Out: 8-bit grey or RGB pixels, upright, whatever the file's mode. A
 file that is no image, is cut off, or would unpack to more than a few hundred megapixels gives one sentence.
 """
 
@@ -9,50 +9,86 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
-from tongguocr.errors import InputError
+from tongguocr.errors import InputError, MissingExtraError
 from tongguocr.page import Pixels
+from tongguocr.sources.depth import eight_bit
 
 MAX_PIXELS = 256_000_000
 """A 200-megapixel scan of a map or a large rubbing still opens; a 40,000-pixel bomb does not."""
 STRIP = 1024
 """Rows that are copied at a time."""
 MAX_TIFF_PAGES = 10_000
-IMAGE_SUFFIXES = (".jpg", ".jpeg", ".png", ".tif", ".tiff", ".jp2", ".j2k", ".webp", ".bmp", ".gif")
+IMAGE_SUFFIXES = (
+    *(".jpg", ".jpeg", ".png", ".tif", ".tiff", ".jp2", ".j2k", ".webp", ".bmp", ".gif"),
+    *(".avif", ".heic", ".heif", ".ppm", ".pgm", ".pbm", ".pnm"),
+)
 # Pillow also opens formats that run other programs or are no scans at all; those are left alone.
-FORMATS = ("JPEG", "PNG", "TIFF", "JPEG2000", "WEBP", "BMP", "GIF", "PPM")
+FORMATS = ("JPEG", "PNG", "TIFF", "JPEG2000", "WEBP", "BMP", "GIF", "PPM", "AVIF")
 TIFF_STARTS = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
+HEIF_BRANDS = (b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1")
+"""The kinds of file that pillow-heif opens; AVIF has other brands, and may name these behind its own."""
 
 _counting = Lock()
 _readers = 0
 _pillows_limit: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class MemoryFile:
+    """A file that is in memory, as if it lay on the disk: its name in sentences, its bytes."""
+
+    label: str
+    stem: str
+    """What results are called."""
+    data: bytes = field(repr=False)
+
+    def __str__(self) -> str:
+        return self.label
+
+
+StoredFile: TypeAlias = Path | MemoryFile
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """A page as it was stored: its pixels, upright, and the JPEG file that they were, if it was one."""
+
+    pixels: Pixels
+    jpeg: bytes | None = None
+
+
+def open_binary(file: StoredFile) -> BinaryIO:
+    """The file, open for reading."""
+    return file.open("rb") if isinstance(file, Path) else BytesIO(file.data)
+
+
 def load_pixels(path: Path) -> Pixels:
     """The image's pixels: height x width where it is grey, height x width x 3 otherwise."""
-    return _decode(path, str(path))
+    return load_frame(path, 0, str(path)).pixels
 
 
-def load_frame(path: Path, frame: int, where: str) -> Pixels:
-    """The pixels of one page of a TIFF; `where` names it in sentences."""
+def load_frame(file: StoredFile, frame: int, where: str) -> Scan:
+    """One page of a TIFF, or the one of any other image; `where` names it in sentences."""
     if frame >= MAX_TIFF_PAGES:
         raise InputError(f"{where}: no more than {MAX_TIFF_PAGES} pages of one file are read.")
-    return _decode(path, where, frame)
+    return _decode(file, where, frame)
 
 
 def decode_image(data: bytes, where: str) -> Pixels:
     """The pixels of an image file that is in memory."""
-    return _decode(BytesIO(data), where)
+    return _decode(MemoryFile(where, "", data), where).pixels
 
 
-def tiff_pages(path: Path) -> list[int]:
+def tiff_pages(file: StoredFile) -> list[int]:
     """Which images of a file are its pages: all of a TIFF's but thumbnails, pyramid levels and masks.
 
     Other kinds of image have one page, and so has whatever cannot be opened: loading it says why. Where the
@@ -60,10 +96,10 @@ def tiff_pages(path: Path) -> list[int]:
     """
     pages: list[int] = []
     try:
-        with path.open("rb") as file:
-            if file.read(4) not in TIFF_STARTS:
+        with open_binary(file) as opened:
+            if opened.read(4) not in TIFF_STARTS:
                 return [0]
-        with _open_image(path) as image:
+        with _open_image(file) as image:
             _walk_tiff(image, pages)
     except Exception:  # Pillow's parsers raise whatever junk leads them to; loading the page tells.
         return pages or [0]
@@ -77,7 +113,8 @@ def image_size(path: Path) -> tuple[int, int]:
             # Pillow warns of very large images because decoding them takes memory; nothing is decoded here.
             warnings.simplefilter("ignore")
             with Image.open(path) as image:
-                return image.size
+                size: tuple[int, int] = image.size
+                return size
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
         raise InputError(f"{path}: the image cannot be read.") from None
 
@@ -92,19 +129,6 @@ def find_image(name: str, annotation: Path) -> Path | None:
     """The image that an annotation file speaks of: the name it gives, or its own, beside it; else None."""
     named = annotation.parent / Path(name).name
     return named if Path(name).name and named.is_file() else image_named(annotation.parent, annotation.stem)
-
-
-def eight_bit(image: Image.Image) -> Image.Image:
-    """Grey stays grey, 16 bits become 8, transparency lies on white paper, all else becomes RGB."""
-    if image.mode.startswith("I") or image.mode == "F":
-        values = np.asarray(image, dtype=np.float64)
-        top = 65535.0 if image.mode.startswith("I") and values.max(initial=0) > 255 else 255.0
-        return Image.fromarray((values.clip(0, top) * (255.0 / top)).astype(np.uint8))
-    if "A" in image.getbands() or "transparency" in image.info:
-        image = image.convert("RGBA")
-        paper = Image.new("RGBA", image.size, "white")
-        return Image.alpha_composite(paper, image).convert("RGB")
-    return image if image.mode in ("L", "RGB") else image.convert("L" if image.mode == "1" else "RGB")
 
 
 def _walk_tiff(image: Any, pages: list[int]) -> None:
@@ -122,18 +146,28 @@ def _walk_tiff(image: Any, pages: list[int]) -> None:
 
 
 @contextmanager
-def _open_image(file: Path | BytesIO) -> Iterator[Image.Image]:
+def _open_image(file: StoredFile) -> Iterator[Image.Image]:
     # Pillow maps a path's uncompressed TIFF into memory with its sides swapped where it lies turned, and so
     # scrambles it; an open file it reads.
-    with (
-        file.open("rb") if isinstance(file, Path) else file as opened,
-        _our_limit(),
-        warnings.catch_warnings(),
-    ):
+    with open_binary(file) as opened, _our_limit(), warnings.catch_warnings():
         # A damaged tag that does not matter for the pixels is Pillow's warning, not the reader's.
         warnings.simplefilter("ignore")
-        with Image.open(opened, formats=FORMATS) as image:
+        with Image.open(opened, formats=_formats(opened, file)) as image:
             yield image
+
+
+def _formats(opened: BinaryIO, file: StoredFile) -> tuple[str, ...]:
+    """What Pillow may take the file for; HEIC needs a package of its own."""
+    start = opened.read(12)
+    opened.seek(0)
+    if start[4:8] != b"ftyp" or start[8:] not in HEIF_BRANDS:
+        return FORMATS
+    try:
+        import pillow_heif  # type: ignore[import, unused-ignore]
+    except ImportError:
+        raise MissingExtraError(f"{file}: reading HEIC", "heif") from None
+    pillow_heif.register_heif_opener(thumbnails=False)
+    return ("HEIF", "AVIF")
 
 
 @contextmanager
@@ -153,14 +187,16 @@ def _our_limit() -> Iterator[None]:
                 Image.MAX_IMAGE_PIXELS = _pillows_limit
 
 
-def _decode(file: Path | BytesIO, where: str, frame: int = 0) -> Pixels:
+def _decode(file: StoredFile, where: str, frame: int = 0) -> Scan:
     try:
         with _open_image(file) as image:
             if frame:
                 image.seek(frame)
             check_size(image.size, where)
+            # A PDF shows neither of the others as it lies: CMYK may be inverted, several pictures are one.
+            is_jpeg = image.format == "JPEG" and image.mode in ("L", "RGB")
             ImageOps.exif_transpose(image, in_place=True)
-            return _to_array(eight_bit(image))
+            return Scan(_to_array(eight_bit(image)), _all_bytes(file) if is_jpeg else None)
     except InputError:
         raise
     except FileNotFoundError:
@@ -174,6 +210,16 @@ def _decode(file: Path | BytesIO, where: str, frame: int = 0) -> Pixels:
     except Exception as error:  # Pillow's decoders raise whatever junk leads them to.
         reason = " ".join(str(error).split()).rstrip(".") or type(error).__name__
         raise InputError(f"{where}: the image is damaged ({reason}).") from None
+
+
+def image_pixels(image: Image.Image, where: str) -> Pixels:
+    """The pixels of an image that somebody else opened, upright; the image itself stays as it is."""
+    check_size(image.size, where)
+    return _to_array(eight_bit(ImageOps.exif_transpose(image)))
+
+
+def _all_bytes(file: StoredFile) -> bytes:
+    return file.read_bytes() if isinstance(file, Path) else file.data
 
 
 def _to_array(image: Image.Image) -> Pixels:

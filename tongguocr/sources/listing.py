@@ -6,6 +6,7 @@ and must never lead out of the folder that the results go to.
 
 from __future__ import annotations
 
+import hashlib
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ from typing import TypeAlias
 
 from tongguocr.errors import InputError
 from tongguocr.page import Page, Pixels, bare_page
+from tongguocr.sources.images import MemoryFile, Scan, StoredFile
 
 PageRanges: TypeAlias = tuple[tuple[int, int | None], ...]
 """First and last page, both inside; None where the range goes on to the end."""
@@ -39,15 +41,23 @@ class SourcePage:
     """The file or address that holds the page."""
     number: int
     """Its place in the source, from 1: what page ranges count."""
-    loader: Callable[[], Pixels] = field(repr=False, compare=False)
+    loader: Callable[[], Scan] = field(repr=False, compare=False)
+    content: str = ""
+    """What tells the file from others, where its name does not: of one in memory, a digest of its bytes."""
 
     def load(self) -> Pixels:
         """The page's pixels, 8-bit grey or RGB; an InputError that names file and page if there are none."""
-        return self.loader()
+        return self.loader().pixels
 
     def load_page(self) -> Page:
         """The page with its pixels, named after its file."""
-        return bare_page(Path(self.file).name, self.load())
+        scan = self.loader()
+        return bare_page(Path(self.file).name, scan.pixels, scan.jpeg)
+
+
+def content_of(file: StoredFile) -> str:
+    """What tells a file in memory from others of its name; one on the disk has its path."""
+    return hashlib.sha256(file.data).hexdigest()[:24] if isinstance(file, MemoryFile) else ""
 
 
 def page_name(stem: str, number: int, count: int) -> str:

@@ -1,6 +1,6 @@
 """PDF -> its pages: the scan itself where a page is nothing but a scan, the rendered page otherwise.
 
-In: a path. Out: pages that each open the file anew, so that nothing stays in memory between them. The work is
+In: a file. Out: pages that each open the file anew, so that nothing stays in memory between them. The work is
 PDFium's (the optional part `pdf`), which one thread at a time may use.
 """
 
@@ -12,7 +12,6 @@ from ctypes import ArgumentError, c_uint
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from pathlib import Path
 from threading import Lock
 from typing import Any
 
@@ -21,8 +20,9 @@ from PIL import Image
 
 from tongguocr.errors import InputError, MissingExtraError
 from tongguocr.page import Pixels
-from tongguocr.sources.images import check_size, eight_bit
-from tongguocr.sources.listing import SourcePage, page_name
+from tongguocr.sources.depth import eight_bit
+from tongguocr.sources.images import STRIP, MemoryFile, Scan, StoredFile, check_size, load_frame
+from tongguocr.sources.listing import SourcePage, content_of, page_name
 
 MAX_PAGES = 100_000
 MAX_POINTS = 100_000
@@ -33,6 +33,9 @@ SLACK = 0.01
 """How far a scan's edges may lie from the page's, as part of its longer side, and still fill it."""
 THUMBNAIL, GRID, UNLIKE = 240, 12, 32
 """A scan is compared with the rendered page at so many pixels, in so many fields, to so many grey levels."""
+
+ROUNDING = 8
+"""Grey levels by which two decoders may differ over a JPEG."""
 
 _pdfium = Lock()
 
@@ -47,31 +50,37 @@ class Rendering:
     max_pixels: int = 40_000_000
 
 
-def list_pdf(path: Path, rendering: Rendering = Rendering()) -> Iterator[SourcePage]:
+def list_pdf(
+    path: StoredFile, rendering: Rendering = Rendering(), password: str | None = None
+) -> Iterator[SourcePage]:
     """The pages of a PDF; only their number is read."""
-    with _open_pdf(path) as pdf:
+    with _open_pdf(path, password) as pdf:
         count = len(pdf)
     if not 1 <= count <= MAX_PAGES:
         raise InputError(f"{path}: the PDF says that it has {count} pages, and 1 to {MAX_PAGES} are read.")
+    content = content_of(path)
     return (
         SourcePage(
             page_name(path.stem, number, count),
             str(path),
             number,
-            partial(load_pdf_page, path, number, rendering),
+            partial(load_pdf_page, path, number, rendering, password),
+            content,
         )
         for number in range(1, count + 1)
     )
 
 
-def load_pdf_page(path: Path, number: int, rendering: Rendering = Rendering()) -> Pixels:
-    """The pixels of page `number`, counted from 1."""
+def load_pdf_page(
+    path: StoredFile, number: int, rendering: Rendering = Rendering(), password: str | None = None
+) -> Scan:
+    """Page `number`, counted from 1."""
     where = f"{path}, page {number}"
-    with _open_pdf(path) as pdf:
+    with _open_pdf(path, password) as pdf:
         try:
             page = pdf[number - 1]
             try:
-                return _page_pixels(page, rendering, where)
+                return _page_scan(page, rendering, where)
             finally:
                 page.close()
         except InputError:
@@ -83,19 +92,20 @@ def load_pdf_page(path: Path, number: int, rendering: Rendering = Rendering()) -
 
 
 @contextmanager
-def _open_pdf(path: Path) -> Iterator[Any]:
+def _open_pdf(path: StoredFile, password: str | None) -> Iterator[Any]:
     try:
         import pypdfium2  # type: ignore[import, unused-ignore]
     except ImportError:
         raise MissingExtraError(f"{path}: reading a PDF", "pdf") from None
     with _pdfium:
         try:
-            pdf = pypdfium2.PdfDocument(path)
+            pdf = pypdfium2.PdfDocument(path.data if isinstance(path, MemoryFile) else path, password)
         except FileNotFoundError:
             raise InputError(f"{path}: there is no such file.") from None
         except (RuntimeError, ValueError, OSError) as error:
             if "password" in str(error).lower():
-                raise InputError(f"{path}: the PDF is encrypted and needs a password.") from None
+                told = "is encrypted and needs a password" if password is None else "has another password"
+                raise InputError(f"{path}: the PDF {told}.") from None
             raise InputError(f"{path}: not a PDF that can be read.") from None
         try:
             yield pdf
@@ -103,7 +113,7 @@ def _open_pdf(path: Path) -> Iterator[Any]:
             pdf.close()
 
 
-def _page_pixels(page: Any, rendering: Rendering, where: str) -> Pixels:
+def _page_scan(page: Any, rendering: Rendering, where: str) -> Scan:
     width, height = page.get_size()
     if not 0 < min(width, height) <= max(width, height) <= MAX_POINTS:
         raise InputError(f"{where}: the page is {width:.0f} x {height:.0f} points, more than can be read.")
@@ -114,11 +124,11 @@ def _page_pixels(page: Any, rendering: Rendering, where: str) -> Pixels:
         if _fills_page(page, scan, size):
             pixels = np.rot90(_pixels(scan.get_bitmap()), -page.get_rotation() // 90).copy()
             if _looks_like(page, pixels):
-                return pixels
+                return Scan(pixels, None if page.get_rotation() else _jpeg_of(scan, pixels, where))
         long_side = max(long_side, *size)
     scale = min(long_side, rendering.max_long_side) / max(width, height)
     scale = min(scale, (rendering.max_pixels / (width * height)) ** 0.5)
-    return _pixels(page.render(scale=scale))
+    return Scan(_pixels(page.render(scale=scale)))
 
 
 def _only_image(page: Any, where: str) -> Any | None:
@@ -136,6 +146,29 @@ def _only_image(page: Any, where: str) -> Any | None:
         if not is_text or raw.FPDFTextObj_GetTextRenderMode(thing.raw) != raw.FPDF_TEXTRENDERMODE_INVISIBLE:
             visible.append(thing)
     return visible[0] if len(visible) == 1 and visible[0].type == raw.FPDF_PAGEOBJ_IMAGE else None
+
+
+def _jpeg_of(image: Any, pixels: Pixels, where: str) -> bytes | None:
+    """The JPEG file that the image is inside the PDF, if it alone gives these pixels again.
+
+    A PDF may tell what a JPEG's colours mean, and knows nothing of the orientation that EXIF tells.
+    """
+    if image.get_filters() != ["DCTDecode"]:
+        return None
+    data = bytes(image.get_data(decode_simple=False))
+    try:
+        alone = load_frame(MemoryFile(where, "", data), 0, where)
+    except InputError:
+        return None
+    if alone.jpeg is None or alone.pixels.shape != pixels.shape:
+        return None
+    return data if _are_alike(alone.pixels, pixels) else None
+
+
+def _are_alike(one: Pixels, other: Pixels) -> bool:
+    """Whether two pictures of one size differ by no more than decoders round; strip by strip, for memory."""
+    strips = (slice(top, top + STRIP) for top in range(0, len(one), STRIP))
+    return all(np.abs(one[s].astype(np.int16) - other[s]).max(initial=0) <= ROUNDING for s in strips)
 
 
 def _image_size(image: Any) -> tuple[int, int]:

@@ -33,8 +33,8 @@ from tongguocr.formats.pdf.file import MAX_CODES, glyphless_font, to_unicode
 from tongguocr.formats.pdf.text import text_layer
 from tongguocr.formats.txt import characters
 from tongguocr.geometry import Box
-from tongguocr.page import ANGLES, Char, Direction, Kind, Line, Page, turn_pixels
-from tongguocr.sources import load_pixels
+from tongguocr.page import ANGLES, Char, Direction, Kind, Line, Page, turn_page, turn_pixels
+from tongguocr.sources import load_pixels, open_source
 
 pikepdf = pytest.importorskip("pikepdf")
 pdfium = pytest.importorskip("pypdfium2")
@@ -397,3 +397,25 @@ def test_the_command_says_what_is_wrong_in_one_sentence(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr.startswith(f"tongguocr: {tmp_path}") and done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("mode", ["L", "RGB"])
+def test_a_jpeg_page_is_embedded_as_it_is_wherever_the_pdf_lies(tmp_path: Path, mode: str) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "out").mkdir()
+    image = tmp_path / "in" / "p1.jpg"
+    Image.effect_noise((300, 400), 80).convert(mode).save(image, quality=75)
+    # Another book's page of the same name and size lies where the PDF is to be.
+    Image.new(mode, (300, 400)).save(tmp_path / "out" / "p1.jpg")
+    (source,) = open_source(image)
+    page = turn_page(replace(source.load_page(), lines=(column("a", "天地", 100),)), 90)
+    write_pdf([page], tmp_path / "out" / "p1.pdf")
+    with pikepdf.open(tmp_path / "out" / "p1.pdf") as pdf:
+        stored = pdf.pages[0].Resources.XObject["/Image"]
+        assert stored.Filter == "/DCTDecode" and stored.read_raw_bytes() == image.read_bytes()
+    assert (tmp_path / "out" / "p1.pdf").stat().st_size < image.stat().st_size + 20_000
+    # A folder of images that is named counts first.
+    write_pdf([replace(page, angle=0, width=300, height=400)], tmp_path / "b.pdf", tmp_path / "out")
+    with pikepdf.open(tmp_path / "b.pdf") as pdf:
+        other = pdf.pages[0].Resources.XObject["/Image"].read_raw_bytes()
+    assert other == (tmp_path / "out" / "p1.jpg").read_bytes()

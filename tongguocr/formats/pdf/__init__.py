@@ -17,7 +17,13 @@ from tongguocr.errors import InputError
 from tongguocr.files import open_whole
 from tongguocr.formats.page_json import check_page
 from tongguocr.formats.pdf.file import MAX_CODES, PdfFile, add_font, add_shared_font
-from tongguocr.formats.pdf.image import Picture, add_picture, picture_of_file, picture_of_pixels
+from tongguocr.formats.pdf.image import (
+    Picture,
+    add_picture,
+    picture_of_file,
+    picture_of_jpeg,
+    picture_of_pixels,
+)
 from tongguocr.formats.pdf.text import FORM_NAME, numbers, text_layer
 from tongguocr.formats.scan import is_one_image
 from tongguocr.page import Page
@@ -30,7 +36,7 @@ _MAX_SIDE = 14_400.0
 
 
 def render_pdf(page: Page, path: Path, image: Path | None = None) -> bytes:
-    """One page as a PDF file; its image is `image`, or lies beside `path`, or is in the page's pixels."""
+    """One page as a PDF file; its image is `image`, or the page's own, or lies beside `path`."""
     file = io.BytesIO()
     _write([page], path, file, image=image)
     return file.getvalue()
@@ -39,8 +45,9 @@ def render_pdf(page: Page, path: Path, image: Path | None = None) -> bytes:
 def write_pdf(pages: Iterable[Page], path: Path, images: Path | None = None) -> None:
     """A PDF of all the pages, whole or not at all, each written before the next is asked for.
 
-    A page's image is looked for in the folder `images`, or else beside the PDF, under the name that the page
-    gives; without it the page's pixels are stored.
+    A page's image is looked for in the folder `images`, if it is given, under the name that the page has for
+    it. Else it is the JPEG that the page was loaded from, wherever that lay, or else the page's pixels; of a
+    page without any, the file of its image's name beside the PDF.
     """
     with open_whole(path) as file:
         _write(pages, path, file, images)
@@ -69,9 +76,13 @@ def _write(
 
 def _picture(page: Page, path: Path, images: Path | None, image: Path | None) -> Picture:
     folder = images or path.parent
-    image = image or folder / Path(page.image).name
-    if image.is_file() and is_one_image(image):
+    if image is None and (images or page.pixels is None) and page.image:
+        image = folder / Path(page.image).name
+    jpeg = None if page.jpeg is None else picture_of_jpeg(page.jpeg, page.angle)
+    if image is not None and image.is_file() and is_one_image(image):
         picture = picture_of_file(image, page.angle)
+    elif jpeg is not None:
+        picture = jpeg
     elif page.pixels is not None:
         picture = picture_of_pixels(page.pixels)
     else:

@@ -1,4 +1,4 @@
-"""A page's picture inside a PDF: an image file or pixels in, an image object out.
+"""A page's picture inside a PDF: an image file, a JPEG's bytes or pixels in, an image object out.
 
 A JPEG file goes in as it is, byte for byte, whatever its EXIF orientation and however the page was turned to
 be read; all other pixels are stored without loss.
@@ -15,7 +15,6 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, UnidentifiedImageError
 
-from tongguocr.errors import InputError
 from tongguocr.files import read_bytes
 from tongguocr.formats.pdf.file import PdfFile
 from tongguocr.page import Pixels, turn_pixels
@@ -52,16 +51,22 @@ class Picture:
 
 def picture_of_file(path: Path, angle: int = 0) -> Picture:
     """The picture in an image file, turned clockwise by the angle; a grey or RGB JPEG is not decoded."""
-    data = read_bytes(path)
     try:
-        # Pillow warns of very large images because decoding them takes memory; nothing is decoded here.
-        with warnings.catch_warnings(action="ignore"), Image.open(io.BytesIO(data)) as image:
-            if image.format != "JPEG" or image.mode not in _COLOUR:
-                return picture_of_pixels(turn_pixels(load_pixels(path), angle))
-            size, mode = image.size, image.mode
-            orientation = image.getexif().get(_ORIENTATION_TAG, 1)
+        picture = picture_of_jpeg(read_bytes(path), angle)
     except (UnidentifiedImageError, OSError, SyntaxError, ValueError, Image.DecompressionBombError):
-        raise InputError(f"{path}: not an image that can be read.") from None
+        picture = None  # Some other kind of image, perhaps; loading it tells.
+    return picture or picture_of_pixels(turn_pixels(load_pixels(path), angle))
+
+
+def picture_of_jpeg(data: bytes, angle: int = 0) -> Picture | None:
+    """The picture in a grey or RGB JPEG file, not decoded, turned clockwise by the angle; else None."""
+    # Pillow warns of very large images because decoding them takes memory; nothing is decoded here.
+    with warnings.catch_warnings(action="ignore"), Image.open(io.BytesIO(data)) as image:
+        if image.format != "JPEG" or image.mode not in _COLOUR:
+            return None
+        size: tuple[int, int] = image.size
+        mode = image.mode
+        orientation = image.getexif().get(_ORIENTATION_TAG, 1)
     # EXIF first, as when pixels are loaded.
     turn = _then(*(_TURNS.get(one, _UPRIGHT) for one in (orientation, _ORIENTATION_OF_ANGLE[angle])))
     entries = f"{_entries(*size, mode)} /Filter /DCTDecode"
