@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -27,6 +28,9 @@ from tongguocr.page import Block, Crop, Line, Page, Pixels, bare_page, guess_dir
 from tongguocr.reader import DEFAULT_DETECTOR, DEFAULT_ENGINE, Reader, Setup, open_reader, take_lines
 from tongguocr.serve.queue import StatusError
 from tongguocr.tokens.codec import DecodedLine
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 SERVED = tuple(name for name, entry in ENGINES.items() if not entry.remote)
 NO_DETECTOR = "none"
@@ -68,6 +72,10 @@ class Models:
     reader: Reader
     full_model: HfEngine | None = None
     """The full-size model, which can write about a picture without lines."""
+
+    def call(self, work: Callable[Concatenate[Models, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """What `work` makes of these models: `Processes.call`, for reading in this process."""
+        return work(self, *args, **kwargs)
 
     def read(
         self,
