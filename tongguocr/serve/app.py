@@ -10,7 +10,6 @@ import asyncio
 import hmac
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, TypeVar
@@ -55,6 +54,8 @@ def make_app(
     """
     bounds, created, metrics = queue.bounds, int(time.time()), Metrics()
     jobs = _make_jobs(store, readers, queue, metrics) if store is not None else None
+    metrics.watch("requests_pending", "Requests that are read or wait for it", lambda: queue.pending)
+    metrics.watch("workers", "Pages that are read at a time", lambda: queue.workers)
 
     def check_key(request: Request) -> None:
         scheme, _, given = request.headers.get("authorization", "").partition(" ")
@@ -93,7 +94,8 @@ def make_app(
     @app.get(
         "/metrics",
         dependencies=authorised,
-        responses={200: {"description": "Text.", "content": {"text/plain": {}}}},
+        response_class=Response,
+        responses=describe.METRICS,
     )
     async def tell_metrics() -> Response:
         """What the server did, for Prometheus."""
@@ -112,6 +114,7 @@ def make_app(
     @app.post(
         "/v1/read",
         dependencies=authorised,
+        response_class=Response,
         responses=describe.answers("The page, in the wanted format.", None, *describe.READ_REFUSALS),
         openapi_extra=describe.READ,
     )
@@ -160,8 +163,8 @@ def _make_jobs(store: JobStore, readers: Readers, queue: RequestQueue, metrics: 
     for state in ("waiting", "reading"):
         metrics.watch(f"jobs_{state}", f"Jobs that are {state}", partial(store.count, state))
     reader = JobReader(store, readers, queue, metrics)
-    pages, books = (ThreadPoolExecutor(1, name) for name in ("pages", "books"))
-    return Jobs(store, reader, Budget(queue.bounds.job_incoming), pages, books)
+    incoming, bounds = Budget(queue.bounds.job_incoming), queue.bounds
+    return Jobs(store, reader, incoming, RequestQueue(bounds), RequestQueue(bounds))
 
 
 def _add_middleware(app: FastAPI, metrics: Metrics, origins: Sequence[str], log: Log | None) -> None:

@@ -247,10 +247,15 @@ def answers(
     description: str, schema: Schema | None, *refusals: int, status: int = 200
 ) -> dict[int | str, Any]:
     """What an address answers: JSON of this shape, without one a file in the wanted format; or a refusal."""
-    kinds = {format.media_type for format in FORMATS.values()}
-    good = {"application/json": schema} if schema else dict.fromkeys(sorted(kinds), _file("The file."))
+    kinds = sorted({format.media_type for format in FORMATS.values()})
+    good = {"application/json": schema} if schema else dict.fromkeys(kinds, _file("The file."))
     found: dict[int | str, Any] = {status: _answer(description, good)}
-    return found | {code: _answer(REFUSALS[code], {"application/json": ERROR}) for code in refusals}
+    return found | refuses(*refusals)
+
+
+def refuses(*codes: int) -> dict[int | str, Any]:
+    """The refusals of an address."""
+    return {code: _answer(REFUSALS[code], {"application/json": ERROR}) for code in codes}
 
 
 def _answer(description: str, kinds: dict[str, Schema]) -> Schema:
@@ -260,6 +265,18 @@ def _answer(description: str, kinds: dict[str, Schema]) -> Schema:
     }
 
 
+METRICS: dict[int | str, Any] = {
+    200: _answer("Counters.", {"text/plain": _text("Prometheus's text format.")})
+}
+BOOKS: dict[int | str, Any] = {
+    200: _answer(
+        "A ZIP file with a file a page and failed.txt, if some failed; or one file of all pages.",
+        dict.fromkeys(
+            ("application/zip", *sorted({row.media_type for row in FORMATS.values() if row.book})),
+            _file("The file."),
+        ),
+    )
+}
 READ = joined(
     parameters(name=NAME, **STYLES, **READINGS),
     body(form(("image",), image=IMAGE, lines=LINES, **STYLES, **READINGS), IMAGE),

@@ -11,7 +11,6 @@ import math
 import shutil
 import tempfile
 from collections.abc import AsyncIterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -26,7 +25,7 @@ from tongguocr.errors import InputError
 from tongguocr.formats import FORMATS
 from tongguocr.serve import describe
 from tongguocr.serve.jobs import Job, JobOptions, JobReader, JobStore, prepare_job
-from tongguocr.serve.queue import POLL_SECONDS, Budget, Deadline, RequestQueue, StatusError
+from tongguocr.serve.queue import Budget, Deadline, RequestQueue, StatusError
 from tongguocr.serve.results import book_result, page_result, zip_result
 from tongguocr.serve.upload import STYLES, ReadOptions, is_true, parse_options, receive_file
 from tongguocr.serve.workers import Readers
@@ -41,9 +40,10 @@ class Jobs:
     store: JobStore
     reader: JobReader
     incoming: Budget
-    pages: ThreadPoolExecutor
-    books: ThreadPoolExecutor
-    """The threads that write single pages, and all pages of jobs: the latter keep nobody else waiting."""
+    pages: RequestQueue
+    books: RequestQueue
+    """Those who wait for a page, and for all pages of a job: written by a thread each, so that neither these
+    nor readings are kept waiting by a large book."""
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -55,8 +55,8 @@ class Jobs:
             reading.cancel()
             with suppress(asyncio.CancelledError):
                 await reading
-            for pool in (self.pages, self.books):
-                pool.shutdown(wait=False, cancel_futures=True)
+            self.pages.close()
+            self.books.close()
 
 
 def job_status(job: Job) -> dict[str, Any]:
@@ -146,6 +146,7 @@ def make_router(jobs: Jobs, readers: Readers, queue: RequestQueue) -> APIRouter:
 
     @router.get(
         "/{id}/pages/{number}",
+        response_class=Response,
         responses=describe.answers("The page, in the wanted format.", None, 400, 401, 404, 409, 422, 503),
         openapi_extra=describe.joined(
             describe.parameters("path", id=describe.ID, number=describe.PAGE_NUMBER),
@@ -158,14 +159,15 @@ def make_router(jobs: Jobs, readers: Readers, queue: RequestQueue) -> APIRouter:
         job, written = _job(request), request.path_params["number"]
         if not (written.isascii() and written.isdecimal() and len(written) < 9):
             raise InputError(f"{written[:20]!r} is no number of a page.")
-        with queue.admit():
+        with jobs.pages.admit() as deadline:
             work = partial(page_result, job, int(written), options, bounds)
-            data = await asyncio.get_running_loop().run_in_executor(jobs.pages, work)
+            data = await jobs.pages.run(work, deadline, request.is_disconnected)
         return Response(data, media_type=FORMATS[options.format].media_type)
 
     @router.get(
         "/{id}/result",
-        responses=describe.answers("A ZIP file, or a book.", None, 400, 401, 404, 409, 503),
+        response_class=Response,
+        responses=describe.BOOKS | describe.refuses(400, 401, 404, 409, 503),
         openapi_extra=describe.joined(
             describe.parameters("path", id=describe.ID),
             describe.parameters(**describe.STYLES, book=describe.AS_BOOK),
@@ -184,12 +186,13 @@ def make_router(jobs: Jobs, readers: Readers, queue: RequestQueue) -> APIRouter:
         ending, media = (format.ending, format.media_type) if as_book else (".zip", "application/zip")
         name = f"{Path(job.name).stem or 'job'}{ending}"
         # However long it takes: a book of large pictures is written for minutes.
-        with queue.admit(Deadline(math.inf)) as deadline:
+        with jobs.books.admit(Deadline(math.inf)) as deadline:
             folder = Path(tempfile.mkdtemp(prefix="tongguocr-"))
             path = folder / f"result{ending}"
-            work = partial(book_result if as_book else zip_result, job, options, path, bounds, deadline.check)
+            write = book_result if as_book else zip_result
+            work = partial(write, job, options, path, bounds, jobs.books.check)
             try:
-                await _while_wanted(request, deadline, jobs.books.submit(work))
+                await jobs.books.run(work, deadline, request.is_disconnected)
             except BaseException:
                 shutil.rmtree(folder, ignore_errors=True)
                 raise
@@ -200,17 +203,3 @@ def make_router(jobs: Jobs, readers: Readers, queue: RequestQueue) -> APIRouter:
         return store.find(request.path_params["id"])
 
     return router
-
-
-async def _while_wanted(request: Request, deadline: Deadline, working: Future[None]) -> None:
-    """Wait for work that looks at this deadline; it is told to stop when nobody wants it any more."""
-    future = asyncio.wrap_future(working)
-    try:
-        while not (await asyncio.wait({future}, timeout=POLL_SECONDS))[0]:
-            if await request.is_disconnected():
-                raise StatusError(499, "The client has gone.")
-    finally:
-        deadline.stopped = True
-        with suppress(Exception):
-            await future
-    future.result()

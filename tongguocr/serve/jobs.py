@@ -74,6 +74,11 @@ class Job:
             return "cancelled" if self.cancelled else "done"
         return "reading" if self.done or self.failed or self.reading else "waiting"
 
+    @property
+    def complete(self) -> bool:
+        """Whether each page has been read or has failed."""
+        return len(self.done) + len(self.failed) == len(self.names)
+
     def result(self, number: int) -> Path:
         """The file of a page that was read."""
         return self.folder / PAGES / f"{number:05d}.json"
@@ -180,9 +185,15 @@ class JobStore:
         else:
             write_bytes(answer.encode(), path.with_suffix(".error"))
             job.failed[number] = answer
-        if len(job.done) + len(job.failed) == len(job.names):
+        if job.complete:
             job.finished = self.clock()
             job.save()
+
+    def give_up(self, job: Job, number: int, sentence: str) -> None:
+        """What was read of a page cannot be kept: until the server starts again, it counts as failed."""
+        job.failed[number] = sentence
+        if job.complete:
+            job.finished = self.clock()
 
     def cancel(self, job: Job) -> None:
         """Read no more of it; what has been read stays."""
@@ -263,7 +274,7 @@ class JobReader:
         except InputError as error:
             # The disk is full, say: whoever runs the server must know, and the next start tries again.
             print(f"tongguocr: {error}", file=sys.stderr, flush=True)
-            job.failed[number] = "The server could not keep what was read of this page."
+            self.store.give_up(job, number, "The server could not keep what was read of this page.")
 
 
 def prepare_job(models: Models, folder: Path, bounds: Bounds) -> tuple[SourcePage, ...]:
