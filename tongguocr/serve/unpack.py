@@ -112,9 +112,14 @@ def _check_directory(path: Path, name: str) -> None:
 
 def _is_image(entry: zipfile.ZipInfo) -> bool:
     """What a folder of images would show of it; macOS adds a hidden twin to each file."""
-    inside = PurePosixPath(entry.filename)
+    inside = _inside(entry)
     hidden = any(part.startswith(".") or part == "__MACOSX" for part in inside.parts if part != "..")
     return not entry.is_dir() and not hidden and inside.suffix.lower() in IMAGE_SUFFIXES
+
+
+def _inside(entry: zipfile.ZipInfo) -> PurePosixPath:
+    """Its place in the ZIP file; programs of Windows have written the other stroke."""
+    return PurePosixPath(entry.filename.replace("\\", "/"))
 
 
 def _targets(images: list[zipfile.ZipInfo], top: Path) -> Iterator[Path]:
@@ -124,7 +129,7 @@ def _targets(images: list[zipfile.ZipInfo], top: Path) -> Iterator[Path]:
     """
     taken: set[str] = set()
     for entry in images:
-        inside = PurePosixPath(entry.filename.replace("\\", "/"))
+        inside = _inside(entry)
         folders = [safe_name(part) for part in inside.parts[:-1] if part not in ("/", "..")][:DEEPEST]
         stem, copy = safe_name(inside.stem), 1
         target = top.joinpath(*folders, f"{stem}{inside.suffix.lower()}")

@@ -14,6 +14,7 @@ import signal
 import threading
 import traceback
 from collections.abc import Callable
+from functools import partial
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection, wait
 from queue import SimpleQueue
@@ -197,24 +198,30 @@ def _worker_main(pipe: Connection[Any, Any], prepare: Prepare, stop: Any) -> Non
         if stop.is_set():
             raise StatusError(504, "The request has no time left.")
 
-    opened = _try(lambda: prepare(check))
-    pipe.send(("done", opened[1].name) if opened[0] == "done" else opened)
-    while opened[0] == "done":
+    models: Models | None = None
+
+    def open_models() -> str:
+        nonlocal models
+        models = prepare(check)
+        return models.name
+
+    pipe.send_bytes(_answer(open_models))
+    while models is not None:
         try:
             work, args, kwargs = pipe.recv()
         except (EOFError, OSError):
             return
-        pipe.send(_try(lambda: work(opened[1], *args, **kwargs)))  # noqa: B023 -- called at once
+        pipe.send_bytes(_answer(partial(work, models, *args, **kwargs)))
 
 
-def _try(work: Callable[[], Any]) -> tuple[str, Any]:
-    """The result, or what is to be said instead, as words: not every exception survives a pipe."""
+def _answer(work: Callable[[], Any]) -> bytes:
+    """The result, or what is to be said instead, in words: not every exception survives a pipe."""
     try:
-        return "done", work()
+        return pickle.dumps(("done", work()))
     except InputError as error:
-        return "refused", (getattr(error, "status", 0), str(error))
+        return pickle.dumps(("refused", (getattr(error, "status", 0), str(error))))
     except Exception:
-        return "fault", traceback.format_exc()
+        return pickle.dumps(("fault", traceback.format_exc()))
 
 
 def _isolate() -> None:
