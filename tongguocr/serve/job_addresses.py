@@ -88,7 +88,7 @@ def make_router(jobs: Jobs, readers: Readers, queue: RequestQueue) -> APIRouter:
             "The job, which is read from now on.", describe.JOB, *describe.READ_REFUSALS, status=202
         ),
         openapi_extra=describe.joined(
-            describe.parameters(name=describe.NAME),
+            describe.parameters(name=describe.NAME, **describe.READINGS),
             describe.body(describe.form(("file",), file=describe.BOOK, **describe.READINGS), describe.BOOK),
         ),
     )

@@ -115,10 +115,7 @@ def open_models(
     language: Path | None = SHIPPED_LANGUAGE,
 ) -> Models:
     """Load what is named; `model` is the folder of the engine's weights, or for hf a name on the hub."""
-    if engine not in SERVED:
-        raise InputError(f"There is no engine {engine!r} to serve with; take one of {', '.join(SERVED)}.")
-    if model and ENGINES[engine].own_models:
-        raise InputError(f"--model {model}: the engine {engine} has its own.")
+    check_choice(engine, model)
     full_size = ENGINES[engine].full_size
     setup = Setup(
         engine,
@@ -135,6 +132,14 @@ def open_models(
     if full_model is not None:
         _prepare_full_model(full_model, threads, check)
     return Models(_name(engine, model), reader, full_model)
+
+
+def check_choice(engine: str, model: str | None) -> None:
+    """Refuse an engine that cannot be served, or not with this model, before anything is loaded."""
+    if engine not in SERVED:
+        raise InputError(f"There is no engine {engine!r} to serve with; take one of {', '.join(SERVED)}.")
+    if model and ENGINES[engine].own_models:
+        raise InputError(f"--model {model}: the engine {engine} has its own.")
 
 
 def _prepare_full_model(full_model: HfEngine, threads: int, check: Callable[[], None]) -> None:

@@ -30,7 +30,7 @@ from tongguocr.reader import DEFAULT_DETECTOR, DEFAULT_ENGINE
 from tongguocr.serve.app import make_app
 from tongguocr.serve.connections import protocol_for
 from tongguocr.serve.jobs import JobStore
-from tongguocr.serve.models import open_models
+from tongguocr.serve.models import check_choice, open_models
 from tongguocr.serve.queue import Bounds, RequestQueue
 from tongguocr.serve.workers import Processes, Readers
 
@@ -71,6 +71,7 @@ class Service:
 def serve(service: Service, say: Callable[[str], None] = print) -> None:
     """Load the models and answer until told to end."""
     key = read_key(service.key_variable)
+    check_choice(service.engine, service.model)
     workers, threads = share(service)
     for origin in service.origins:
         check_origin(origin)
@@ -93,8 +94,7 @@ def serve(service: Service, say: Callable[[str], None] = print) -> None:
 
 def share(service: Service) -> tuple[int, int]:
     """How many workers, and threads for each model of theirs (0: one a core)."""
-    entry = ENGINES.get(service.engine)
-    if service.workers == 0 and entry is not None and entry.full_size:
+    if service.workers == 0 and ENGINES[service.engine].full_size:
         # Each would fill a graphics card, or the memory, with a model of its own.
         return 1, service.threads
     workers, threads = share_cores(MANY, service.workers or None, service.threads or None)
