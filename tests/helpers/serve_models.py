@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import uvicorn
 from lying_pages import Observant
 from PIL import Image
 from recognise_pages import FakeEngine, make_page, read_as
@@ -25,9 +24,12 @@ from tongguocr.engines.chat_protocol import encode_picture
 from tongguocr.page import Pixels
 from tongguocr.reader import Reader
 from tongguocr.serve.app import make_app
+from tongguocr.serve.jobs import JobStore
 from tongguocr.serve.models import Models
+from tongguocr.serve.observe import Log
 from tongguocr.serve.queue import Bounds, RequestQueue
-from tongguocr.serve.run import open_socket
+from tongguocr.serve.run import Server, open_socket
+from tongguocr.serve.workers import Readers
 
 TEXTS = {"l1": "天地玄黃", "l2": "宇宙洪荒", "l3": "𤣥㫖"}
 SPOKEN = "天一丨<left|far_up>地十口<down>田人乚<left>之𤣥㫖"
@@ -71,13 +73,19 @@ def fake_models(answer: Callable[[BlockInput], BlockReading] | None = None, foun
 
 
 @contextmanager
-def in_thread(models: Models, bounds: Bounds = Bounds(), key: str | None = None) -> Iterator[str]:
+def in_thread(
+    readers: Readers,
+    bounds: Bounds = Bounds(),
+    key: str | None = None,
+    store: JobStore | None = None,
+    *,
+    workers: int = 1,
+    origins: Sequence[str] = (),
+    log: Log | None = None,
+) -> Iterator[str]:
     """The address of the service for these models."""
-    queue = RequestQueue(bounds)
-    config = uvicorn.Config(
-        make_app(models, queue, key), http="h11", ws="none", lifespan="off", log_level="critical"
-    )
-    server = uvicorn.Server(config)
+    queue = RequestQueue(bounds, workers)
+    server = Server(make_app(readers, queue, key, store, origins, log), queue, "critical")
     with open_socket("127.0.0.1", 0) as listening:
         listening.listen()
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})

@@ -1,4 +1,4 @@
-"""One reading at a time: order, bounds, time, and clients that go."""
+"""As many readings at a time as there are workers: order, bounds, time, and clients that go."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import pytest
 
-from tongguocr.serve.queue import Bounds, RequestQueue, StatusError
+from tongguocr.serve.queue import Bounds, Budget, Deadline, RequestQueue, StatusError
 
 T = TypeVar("T")
 
@@ -158,3 +158,80 @@ def test_faults_of_the_work_come_through() -> None:
         asyncio.run(take(queue, broken))
     assert queue.pending == 0
     queue.close()
+
+
+def test_as_many_at_a_time_as_there_are_workers() -> None:
+    queue, meeting = RequestQueue(Bounds(waiting=1), workers=3), threading.Barrier(3)
+
+    async def main() -> list[object]:
+        asked = [asyncio.create_task(take(queue, lambda: meeting.wait(300) >= 0)) for _ in range(3)]
+        waits = [asyncio.create_task(take(queue, lambda: "next")) for _ in range(2)]
+        return await asyncio.gather(*asked, *waits, return_exceptions=True)
+
+    *read, waited, refused = asyncio.run(main())
+    assert read == [True] * 3 and waited == "next" and getattr(refused, "status", 0) == 503
+    queue.close()
+
+
+def test_each_thread_looks_at_its_own_time() -> None:
+    queue, late = RequestQueue(workers=2), Deadline(1000)
+
+    def work(deadline: Deadline) -> bool:
+        meeting.wait(300)
+        deadline.stopped = deadline is late
+        meeting.wait(300)
+        try:
+            queue.check()
+        except StatusError:
+            return False
+        return True
+
+    async def one(deadline: Deadline) -> bool:
+        with queue.admit(deadline):
+            return await queue.run(lambda: work(deadline), deadline, here)
+
+    async def main() -> list[object]:
+        return await asyncio.gather(one(late), one(Deadline(1000)), return_exceptions=True)
+
+    meeting = threading.Barrier(2)
+    gone, stays = asyncio.run(main())
+    assert gone is False or getattr(gone, "status", 0) == 504
+    assert stays is True
+    queue.close()
+
+
+def test_a_page_of_a_job_has_its_time_from_when_it_is_begun() -> None:
+    queue, gate = RequestQueue(Bounds(seconds=0.2)), threading.Event()
+
+    async def main() -> str:
+        with queue.admit(Deadline(1000)) as deadline:
+            before = asyncio.create_task(queue.run(gate.wait, deadline, here))
+            page = asyncio.create_task(queue.run_page(lambda: "page", here))
+            # It waits for longer than it may take.
+            await asyncio.wait({page}, timeout=0.3)
+            assert not page.done()
+            gate.set()
+            await before
+            return await page
+
+    assert asyncio.run(main()) == "page"
+    gate.clear()
+    with pytest.raises(StatusError, match=r"longer than 0\.2 seconds"):
+        asyncio.run(queue.run_page(gate.wait, here))
+    gate.set()
+    queue.close()
+
+
+def test_what_all_bodies_take_is_bounded_and_comes_back() -> None:
+    budget = Budget(100)
+    with budget.account() as one, budget.account() as other:
+        one(60)
+        other(40)
+        with pytest.raises(StatusError, match="Too much") as caught:
+            other(1)
+        assert caught.value.status == 503
+    assert budget.used == 0
+    with pytest.raises(ZeroDivisionError), budget.account() as one:
+        one(100)
+        raise ZeroDivisionError
+    assert budget.used == 0

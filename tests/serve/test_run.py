@@ -10,16 +10,18 @@ import sys
 import threading
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from paths import EXAMPLES
 from serve_models import as_process, ask, complaint, form, question
 
+from tongguocr.batch.pool import share_cores
 from tongguocr.cli import main
 from tongguocr.errors import InputError
 from tongguocr.formats import read_page
 from tongguocr.formats.page_json import render_json
-from tongguocr.serve.run import open_socket, read_key
+from tongguocr.serve.run import MANY, Service, open_socket, read_key, share
 from tongguocr.sources import load_pixels
 
 
@@ -65,6 +67,35 @@ def test_control_c_ends_it_cleanly_and_an_open_door_is_mentioned() -> None:
         ]
 
 
+def test_by_default_it_is_a_process_a_core_that_share_them() -> None:
+    assert share(Service(workers=3, threads=2)) == (3, 2)
+    assert share(Service()) == (1, 0), "one reads with all cores, in this process"
+    assert share(Service(engine="hf", workers=0)) == (1, 0), "one model fills a card"
+    assert share(Service(engine="hf", workers=2, threads=1)) == (2, 1)
+    assert share(Service(workers=0))[0] == share_cores(MANY)[0]
+
+
+def test_processes_read_log_and_end_without_a_word(tmp_path: Path) -> None:
+    options = ("--workers", "2", "--jobs", str(tmp_path / "jobs"), "--log", "--cors", "*")
+    with as_process(*options) as (process, url):
+        page = read_page(EXAMPLES / "page.json")
+        lines = ("lines", "page.json", render_json(replace(page, lines=page.lines[:1])))
+        image = ("image", "page.jpg", (EXAMPLES / "page.jpg").read_bytes())
+        body, headers = form([image, lines, ("format", None, b"txt")])
+        status, data = ask(f"{url}/v1/read", body, headers)
+        assert status == 200 and "大學之道在明明德" in data.decode()
+        assert b"tongguocr_workers 2.0" in ask(f"{url}/metrics")[1]
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(300) == 0
+        assert process.stderr is not None
+        said = process.stderr.read().splitlines()
+        assert [line.split(" ")[2:5] for line in said] == [
+            ["POST", "/v1/read", "200"],
+            ["GET", "/metrics", "200"],
+        ]
+        assert (tmp_path / "jobs").is_dir()
+
+
 def test_a_port_in_use_is_one_sentence_before_anything_is_loaded() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -87,6 +118,11 @@ def test_a_port_in_use_is_one_sentence_before_anything_is_loaded() -> None:
         (["--detector", "nothing"], "no detector 'nothing'"),
         (["--time-limit", "nan"], "--time-limit"),
         (["--threads", "-1"], "--threads"),
+        (["--workers", "-1"], "--workers"),
+        (["--workers", "2", "--model", "nowhere"], "nowhere"),
+        (["--cors", "library.example"], "--cors library.example"),
+        (["--cors", "https://a.example/path"], "--cors https://a.example/path"),
+        (["--jobs", "pyproject.toml"], "pyproject.toml"),
     ],
 )
 def test_bad_options_get_one_sentence(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from functools import partial
+from pathlib import Path
 
 from tongguocr.cli.arguments import add_language_model, add_no_turn, language_folder
 from tongguocr.engines import ENGINES
@@ -21,7 +22,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--detector", metavar="NAME", help="what finds lines: tongguocr, rapidocr, none")
     add_no_turn(parser)
     add_language_model(parser)
-    parser.add_argument("--threads", type=int, default=0, metavar="N", help="of each model (one a core)")
+    parser.add_argument(
+        "--workers",
+        type=int,
+        default=0,
+        metavar="N",
+        help="pages read at a time (one a core, 8 at most; hf: 1)",
+    )
+    parser.add_argument(
+        "--threads", type=int, default=0, metavar="N", help="of each model (the workers share the cores)"
+    )
     parser.add_argument(
         "--time-limit",
         type=float,
@@ -32,16 +42,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--api-key-env", metavar="NAME", help="the environment variable with the key that clients must have"
     )
+    parser.add_argument(
+        "--jobs",
+        type=Path,
+        metavar="DIR",
+        help="keep jobs and their results here (without it: until the end)",
+    )
+    parser.add_argument(
+        "--cors",
+        action="append",
+        default=[],
+        metavar="ORIGIN",
+        help="let pages in browsers from there use the server; * for any",
+    )
+    parser.add_argument("--log", action="store_true", help="a line on standard error for each request")
 
 
 def run(args: argparse.Namespace) -> int:
-    need("The command serve", "serve", "fastapi", "uvicorn", "python_multipart")
+    need("The command serve", "serve", "fastapi", "uvicorn", "python_multipart", "prometheus_client")
     from tongguocr.reader import DEFAULT_DETECTOR, DEFAULT_ENGINE
     from tongguocr.serve import Bounds, Service, serve
 
     # Written so that it refuses what is no number, too.
-    if not args.time_limit > 0 or args.threads < 0:
-        raise InputError("--time-limit must be more than 0, and --threads 0 or more.")
+    if not args.time_limit > 0 or args.threads < 0 or args.workers < 0:
+        raise InputError("--time-limit must be more than 0, --threads and --workers 0 or more.")
     service = Service(
         args.host,
         args.port,
@@ -53,6 +77,10 @@ def run(args: argparse.Namespace) -> int:
         Bounds(seconds=args.time_limit),
         args.turn,
         language_folder(args),
+        args.workers,
+        args.jobs,
+        tuple(args.cors),
+        args.log,
     )
     try:
         serve(service, partial(print, flush=True))

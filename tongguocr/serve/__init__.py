@@ -1,11 +1,18 @@
-"""Reading for others, over HTTP: pictures in; pages in any of our formats, or chat completions, out.
+"""Reading for others, over HTTP: pictures or books in; pages in any of our formats, or completions, out.
 
-queue    one reading at a time, a bound on those that wait, a time limit
-models   engine and detector, loaded once; what they read, as a page or as tokens
-upload   a request's bytes -> a picture, its lines, options
-chat     OpenAI's chat completions, in and out
-app      the addresses, and sentences for whatever is refused
-run      a socket, a process, and its end
+queue          as many readings at a time as there are workers, a bound on those that wait, a time limit
+models         engine and detector, loaded once; what they read, as a page or as tokens
+workers        processes that each have such models
+upload         a request's bytes -> a picture, its lines, options; or a job's file
+unpack         a job's file -> its pages
+chat           OpenAI's chat completions, in and out
+jobs           books that are read page by page, in a folder that outlives the server
+results        pages and jobs -> files
+observe        metrics and a log
+connections    time limits and a cap for connections
+describe       what the addresses take and give, in words; docs_page shows it
+app            the addresses, and sentences for whatever is refused; job_addresses those of jobs
+run            a socket, processes, and their end
 """
 
 from tongguocr.serve.queue import Bounds

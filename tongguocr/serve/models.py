@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -27,6 +28,9 @@ from tongguocr.page import Block, Crop, Line, Page, Pixels, bare_page, guess_dir
 from tongguocr.reader import DEFAULT_DETECTOR, DEFAULT_ENGINE, Reader, Setup, open_reader, take_lines
 from tongguocr.serve.queue import StatusError
 from tongguocr.tokens.codec import DecodedLine
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 SERVED = tuple(name for name, entry in ENGINES.items() if not entry.remote)
 NO_DETECTOR = "none"
@@ -69,6 +73,10 @@ class Models:
     full_model: HfEngine | None = None
     """The full-size model, which can write about a picture without lines."""
 
+    def call(self, work: Callable[Concatenate[Models, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """What `work` makes of these models: `Processes.call`, for reading in this process."""
+        return work(self, *args, **kwargs)
+
     def read(
         self,
         page: Page,
@@ -107,10 +115,7 @@ def open_models(
     language: Path | None = SHIPPED_LANGUAGE,
 ) -> Models:
     """Load what is named; `model` is the folder of the engine's weights, or for hf a name on the hub."""
-    if engine not in SERVED:
-        raise InputError(f"There is no engine {engine!r} to serve with; take one of {', '.join(SERVED)}.")
-    if model and ENGINES[engine].own_models:
-        raise InputError(f"--model {model}: the engine {engine} has its own.")
+    check_choice(engine, model)
     full_size = ENGINES[engine].full_size
     setup = Setup(
         engine,
@@ -127,6 +132,14 @@ def open_models(
     if full_model is not None:
         _prepare_full_model(full_model, threads, check)
     return Models(_name(engine, model), reader, full_model)
+
+
+def check_choice(engine: str, model: str | None) -> None:
+    """Refuse an engine that cannot be served, or not with this model, before anything is loaded."""
+    if engine not in SERVED:
+        raise InputError(f"There is no engine {engine!r} to serve with; take one of {', '.join(SERVED)}.")
+    if model and ENGINES[engine].own_models:
+        raise InputError(f"--model {model}: the engine {engine} has its own.")
 
 
 def _prepare_full_model(full_model: HfEngine, threads: int, check: Callable[[], None]) -> None:

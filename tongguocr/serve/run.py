@@ -1,31 +1,42 @@
 """The service as a process: a socket first, then the models, then requests until it is told to end.
 
-The port is taken before anything is loaded, so that a port in use is one sentence at once. Ctrl-C and SIGTERM
-let what is being read come to its end for a few seconds.
+The port is taken before anything is loaded, so that a port in use is one sentence at once. One worker reads
+in this process, several each in one of their own. Ctrl-C and SIGTERM let what is being read come to its end
+for a few seconds.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
 import uvicorn
 
+from tongguocr.batch.pool import share_cores
+from tongguocr.engines import ENGINES
 from tongguocr.engines.language_model import SHIPPED_LANGUAGE
 from tongguocr.errors import InputError
 from tongguocr.reader import DEFAULT_DETECTOR, DEFAULT_ENGINE
 from tongguocr.serve.app import make_app
-from tongguocr.serve.models import open_models
+from tongguocr.serve.connections import protocol_for
+from tongguocr.serve.jobs import JobStore
+from tongguocr.serve.models import check_choice, open_models
 from tongguocr.serve.queue import Bounds, RequestQueue
+from tongguocr.serve.workers import Processes, Readers
 
 BACKLOG = 128
+MANY = 1_000_000
+"""Pages: there is no end of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +50,7 @@ class Service:
     model: str | None = None
     detector: str = DEFAULT_DETECTOR
     threads: int = 0
+    """Of each model; 0: all workers share the cores."""
     key_variable: str | None = None
     """The environment variable that holds the key that clients must have."""
     bounds: Bounds = field(default_factory=Bounds)
@@ -46,42 +58,87 @@ class Service:
     """Whether pages that lie on their side or upside down are turned, unless a client says."""
     language: Path | None = SHIPPED_LANGUAGE
     """The folder of the language model; None for none."""
+    workers: int = 1
+    """So many pages are read at a time, by processes where it is more than one; 0: one a core."""
+    jobs: Path | None = None
+    """The folder for jobs and their results; without it they are gone with the server."""
+    origins: tuple[str, ...] = ()
+    """Where pages in browsers come from that may use the server; `*` for anywhere."""
+    log: bool = False
+    """Whether each request is a line on standard error."""
 
 
 def serve(service: Service, say: Callable[[str], None] = print) -> None:
     """Load the models and answer until told to end."""
     key = read_key(service.key_variable)
-    with open_socket(service.host, service.port) as listening:
-        queue = RequestQueue(service.bounds)
-        models = open_models(
-            service.engine,
-            service.model,
-            service.detector,
-            service.threads,
-            queue.check,
-            service.turn,
-            service.language,
-        )
-        server = _Server(make_app(models, queue, key), queue)
-        # From here on clients that come wait; before, they are refused.
-        listening.listen(BACKLOG)
-        if key is None and not _is_local(listening):
-            warn = f"Anyone who reaches {service.host} can use this server; --api-key-env asks for a key."
-            print(f"tongguocr: {warn}", file=sys.stderr, flush=True)
-        say(f"{models.name}: {_address(listening)}")
-        with _ended_by_signals(server):
-            server.run(sockets=[listening])
-        queue.close()
+    check_choice(service.engine, service.model)
+    workers, threads = share(service)
+    for origin in service.origins:
+        check_origin(origin)
+    with open_socket(service.host, service.port) as listening, _open_store(service) as store:
+        queue = RequestQueue(service.bounds, workers)
+        with _open_readers(service, workers, threads, queue) as readers:
+            log = partial(print, file=sys.stderr, flush=True) if service.log else None
+            app = make_app(readers, queue, key, store, service.origins, log)
+            server = Server(app, queue)
+            # From here on clients that come wait; before, they are refused.
+            listening.listen(BACKLOG)
+            if key is None and not _is_local(listening):
+                warn = f"Anyone who reaches {service.host} can use this server; --api-key-env asks for a key."
+                print(f"tongguocr: {warn}", file=sys.stderr, flush=True)
+            say(f"{readers.name}: {_address(listening)}")
+            with _ended_by_signals(server):
+                server.run(sockets=[listening])
+            queue.close()
 
 
-class _Server(uvicorn.Server):
-    def __init__(self, app: object, queue: RequestQueue) -> None:
+def share(service: Service) -> tuple[int, int]:
+    """How many workers, and threads for each model of theirs (0: one a core)."""
+    if service.workers == 0 and ENGINES[service.engine].full_size:
+        # Each would fill a graphics card, or the memory, with a model of its own.
+        return 1, service.threads
+    workers, threads = share_cores(MANY, service.workers or None, service.threads or None)
+    return workers, service.threads if workers == 1 else threads
+
+
+@contextmanager
+def _open_store(service: Service) -> Iterator[JobStore]:
+    """Where jobs are kept: the folder that is named, or one that goes with the server."""
+    if service.jobs is not None:
+        yield JobStore(service.jobs, service.bounds)
+    else:
+        with tempfile.TemporaryDirectory(prefix="tongguocr-jobs-", ignore_cleanup_errors=True) as folder:
+            yield JobStore(Path(folder), service.bounds)
+
+
+@contextmanager
+def _open_readers(service: Service, workers: int, threads: int, queue: RequestQueue) -> Iterator[Readers]:
+    prepare = partial(
+        open_models,
+        service.engine,
+        service.model,
+        service.detector,
+        threads,
+        turn=service.turn,
+        language=service.language,
+    )
+    if workers == 1:
+        yield prepare(queue.check)
+        return
+    with Processes(prepare, workers, queue.check) as readers:
+        yield readers
+
+
+class Server(uvicorn.Server):
+    """uvicorn with our bounds for connections."""
+
+    def __init__(self, app: object, queue: RequestQueue, level: str = "warning") -> None:
         config = uvicorn.Config(
             app,  # type: ignore[arg-type]
-            http="h11",
+            http=protocol_for(queue.bounds),
             ws="none",
-            lifespan="off",
-            log_level="warning",
+            lifespan="on",
+            log_level=level,
             access_log=False,
             server_header=False,
             timeout_graceful_shutdown=round(queue.bounds.grace) + 5,
@@ -90,12 +147,13 @@ class _Server(uvicorn.Server):
         self.queue = queue
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """A signal that ends the server: what is being read has a moment left."""
         self.queue.end_soon()
         super().handle_exit(sig, frame)
 
 
 @contextmanager
-def _ended_by_signals(server: _Server) -> Iterator[None]:
+def _ended_by_signals(server: Server) -> Iterator[None]:
     """uvicorn raises the signal that ended it once more, for who handled it before: a good end, here."""
 
     def end(sig: int, frame: FrameType | None) -> None:
@@ -117,6 +175,12 @@ def read_key(variable: str | None) -> str | None:
     if not key or not (key.isascii() and key.isprintable()):
         raise InputError(f"{variable}: this environment variable holds no key, one line of ASCII.")
     return key
+
+
+def check_origin(origin: str) -> None:
+    """Refuse what no browser would ever send as the origin of a page."""
+    if origin != "*" and not re.fullmatch(r"https?://[^/\s?#*@]+", origin):
+        raise InputError(f"--cors {origin}: an origin is like https://library.example, or * for any.")
 
 
 def open_socket(host: str, port: int) -> socket.socket:

@@ -1,4 +1,4 @@
-"""A request's bytes -> a picture, its lines if they are known, and options.
+"""A request's bytes -> a picture, its lines if they are known, and options; or a file on the disk, for a job.
 
 A form (multipart/form-data) has the picture as `image` or `file`, lines in our JSON as `lines`, and options
 as fields; any other body is the picture itself, with options behind the address. Sizes are bounded while the
@@ -7,12 +7,15 @@ bytes come in, pixels before they are unpacked.
 
 from __future__ import annotations
 
+import asyncio
+import shutil
 import warnings
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path, PurePosixPath
-from typing import get_args
+from typing import TypeAlias, get_args
 
 from fastapi import Request
 from PIL import Image
@@ -28,8 +31,16 @@ from tongguocr.page import Page, Pixels, bare_page
 from tongguocr.serve.queue import Bounds, StatusError
 from tongguocr.sources.images import FORMATS as PICTURES
 from tongguocr.sources.images import decode_image
+from tongguocr.sources.listing import safe_name
 
-OPTIONS = ("format", "notes", "flow", "fold", "script", "direction", "turn")
+STYLES = ("format", "notes", "flow", "fold", "script")
+"""How an answer is written."""
+READINGS = ("direction", "turn")
+"""How a page is read."""
+OPTIONS = (*STYLES, *READINGS)
+FILES = ("image", "file")
+Take: TypeAlias = Callable[[int], None]
+"""Takes so many bytes of what all requests together may have, or refuses to."""
 DIRECTIONS: tuple[WritingMode, ...] = get_args(WritingMode)
 NAMELESS = "page"
 LONGEST_NAME = 60
@@ -74,58 +85,99 @@ class Upload:
         return page
 
 
-async def receive(request: Request, bounds: Bounds) -> AsyncGenerator[bytes, None]:
-    """The body, piece by piece, as long as it is within bounds."""
+async def receive(
+    request: Request, limit: int, take: Take, drained: int = DRAINED
+) -> AsyncGenerator[bytes, None]:
+    """The body, piece by piece, as long as it is within the limit and what `take` allows."""
     length = request.headers.get("content-length", "")
-    refusal = StatusError(413, f"The request is larger than {bounds.body / 1e6:g} MB.")
-    if length.isdecimal() and int(length) > DRAINED * bounds.body:
+    refusal = StatusError(413, f"The request is larger than {limit / 1e6:g} MB.")
+    if length.isdecimal() and int(length) > drained * limit:
         raise refusal
     total = 0
     async for piece in request.stream():
         total += len(piece)
-        if total > DRAINED * bounds.body:
+        if total > drained * limit:
             break
-        if total <= bounds.body:
+        if total <= limit:
+            take(len(piece))
             yield piece
-    if total > bounds.body:
+    if total > limit:
         raise refusal
 
 
-async def receive_body(request: Request, bounds: Bounds) -> bytes:
+async def receive_body(request: Request, bounds: Bounds, take: Take) -> bytes:
     """The whole body, as long as it is within bounds."""
-    return b"".join([piece async for piece in receive(request, bounds)])
+    return b"".join([piece async for piece in receive(request, bounds.body, take)])
 
 
-async def receive_upload(request: Request, bounds: Bounds) -> Upload:
+async def receive_upload(request: Request, bounds: Bounds, take: Take) -> Upload:
     """One page with its options, from a form or a bare picture."""
     options = dict(request.query_params)
-    if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
+    if not _is_form(request):
         name = clean_name(options.pop("name", ""))
-        return Upload(name, await receive_body(request, bounds), None, parse_options(options))
-    limits = {"max_files": 2, "max_fields": 2 + len(OPTIONS), "max_part_size": bounds.body}
+        return Upload(name, await receive_body(request, bounds, take), None, parse_options(options))
+    async with _receive_form(request, bounds.body, receive(request, bounds.body, take)) as form:
+        picture, lines = _file_of(form), form.get("lines")
+        options |= _fields(form, *FILES, "lines")
+        known = (
+            lines.encode() if isinstance(lines, str) else await lines.read() if lines is not None else None
+        )
+        return Upload(clean_name(picture.filename or ""), await picture.read(), known, parse_options(options))
+
+
+async def receive_file(request: Request, folder: Path, bounds: Bounds, take: Take) -> tuple[str, ReadOptions]:
+    """A job's file into a folder, where it is alone; its name as it was given, and how it is to be read."""
+    options = dict(request.query_params)
+    pieces = receive(request, bounds.job_body, take, 1)
+    if _is_form(request):
+        async with _receive_form(request, bounds.body, pieces) as form:
+            upload = _file_of(form)
+            chosen = parse_options(options | _fields(form, *FILES), READINGS)
+            name = clean_name(upload.filename or "")
+            with (folder / safe_name(name)).open("xb") as file:
+                await asyncio.to_thread(shutil.copyfileobj, upload.file, file)
+        return name, chosen
+    name = clean_name(options.pop("name", ""))
+    chosen = parse_options(options, READINGS)
+    with (folder / safe_name(name)).open("xb") as file:
+        async for piece in pieces:
+            file.write(piece)
+    return name, chosen
+
+
+def _is_form(request: Request) -> bool:
+    return request.headers.get("content-type", "").lower().startswith("multipart/form-data")
+
+
+@asynccontextmanager
+async def _receive_form(
+    request: Request, part: int, pieces: AsyncGenerator[bytes, None]
+) -> AsyncIterator[FormData]:
+    """The form that arrives in these pieces; large files in it lie on the disk meanwhile."""
+    limits = {"max_files": 2, "max_fields": 2 + len(OPTIONS), "max_part_size": part}
     try:
-        form = await MultiPartParser(request.headers, receive(request, bounds), **limits).parse()
+        form = await MultiPartParser(request.headers, pieces, **limits).parse()
     except (MultiPartException, FormParserError) as error:
         said = getattr(error, "message", "") or str(error)
         raise InputError(f"The form cannot be read ({said.rstrip('.')}).") from None
     try:
-        return await _from_form(form, options)
+        yield form
     finally:
         await form.close()
 
 
-async def _from_form(form: FormData, options: dict[str, str]) -> Upload:
-    picture = form.get("image", form.get("file"))
-    lines = form.get("lines")
-    options |= {
-        name: value
-        for name, value in form.multi_items()
-        if isinstance(value, str) and name not in ("image", "file", "lines")
-    }
-    if not isinstance(picture, UploadFile):
+def _file_of(form: FormData) -> UploadFile:
+    found = form.get("image", form.get("file"))
+    if not isinstance(found, UploadFile):
         raise InputError("The form has no file named image (or file).")
-    known = lines.encode() if isinstance(lines, str) else await lines.read() if lines is not None else None
-    return Upload(clean_name(picture.filename or ""), await picture.read(), known, parse_options(options))
+    return found
+
+
+def _fields(form: FormData, *others: str) -> dict[str, str]:
+    """What is written in the form, but for these names."""
+    return {
+        name: value for name, value in form.multi_items() if isinstance(value, str) and name not in others
+    }
 
 
 def clean_name(written: str) -> str:
@@ -135,22 +187,22 @@ def clean_name(written: str) -> str:
     return printed if printed.strip(". ") else NAMELESS
 
 
-def parse_options(options: Mapping[str, str]) -> ReadOptions:
+def parse_options(options: Mapping[str, str], allowed: tuple[str, ...] = OPTIONS) -> ReadOptions:
     """The options in a form's fields or behind an address; whatever is unknown is refused by name."""
     for name in options:
-        if name not in OPTIONS:
-            raise InputError(f"There is no option {name[:40]!r}; take one of {', '.join(OPTIONS)}.")
+        if name not in allowed:
+            raise InputError(f"There is no option {name[:40]!r}; take one of {', '.join(allowed)}.")
     format = find_format(options.get("format", "json")).name
     direction = next((name for name in DIRECTIONS if name == options.get("direction")), None)
     if direction is None and "direction" in options:
         raise InputError(f"direction: {options['direction'][:40]!r} is not one of {', '.join(DIRECTIONS)}.")
-    flow, fold = _is_true(options, "flow"), _is_true(options, "fold")
+    flow, fold = is_true(options, "flow"), is_true(options, "fold")
     style = Style(options.get("notes"), flow, options.get("script", "keep"), fold)  # type: ignore[arg-type]
-    turn = _is_true(options, "turn") if "turn" in options else None
+    turn = is_true(options, "turn") if "turn" in options else None
     return ReadOptions(format, style, direction, turn)
 
 
-def _is_true(options: Mapping[str, str], name: str) -> bool:
+def is_true(options: Mapping[str, str], name: str) -> bool:
     """An option that is switched on or off in words; off where it is not there."""
     written = options.get(name, "false").lower()
     if written not in ("true", "false", "1", "0"):
