@@ -18,6 +18,7 @@ LAYERS = (
     ("errors", "version", "characters"),
     ("files", "geometry", "variants", "alignment", "progress"),
     ("page",),
+    ("straight",),
     ("sources",),
     ("weights",),
     ("layout",),

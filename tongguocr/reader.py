@@ -19,13 +19,17 @@ from tongguocr.engines.base import Engine, fill_page, make_inputs
 from tongguocr.engines.calibration import Calibration, calibrate, load_calibration
 from tongguocr.engines.language_model import SHIPPED_LANGUAGE, load_language
 from tongguocr.engines.rescore import rescore
+from tongguocr.engines.trust import find_warnings
 from tongguocr.errors import InputError
 from tongguocr.formats import LINE_ENDINGS, read_page
 from tongguocr.layout import WritingMode
 from tongguocr.layout.columns import number_columns
 from tongguocr.layout.detect import find_lines, open_detector
 from tongguocr.layout.detection import LineDetector
+from tongguocr.layout.polarity import is_white_on_black
+from tongguocr.layout.skew import LEAST_SKEW
 from tongguocr.page import Block, Page, turn_page
+from tongguocr.straight import as_read, as_scanned
 from tongguocr.weights import SHIPPED
 
 DEFAULT_ENGINE = "tongguocr"
@@ -109,15 +113,18 @@ class Reader:
         if self.given is not None:
             return self.given(page, name)
         if page.lines or self.detector is None:
-            return page
+            return look_for_white(page)
         turn = self.turn if turn is None else turn
         return find_lines(page, self.detector, direction or self.direction, turn)
 
     def read_lines(self, page: Page) -> Page:
         """The page with the text of the lines that it has; text that they had is neither seen nor kept."""
-        bare = number_columns(without_text(page))
+        # Upright and black on white, however the page was scanned.
+        bare = number_columns(as_read(without_text(page)))
         # 3.1.1 and 3.1.2, blocks: of all ways to cut the lines into runs, the one with the least penalty.
-        return self.read_blocks(bare, cut_blocks(bare))
+        read = as_scanned(self.read_blocks(bare, cut_blocks(bare)), page)
+        # What confidence that is no frequency says of a page was not measured.
+        return replace(read, warnings=find_warnings(read) if self.calibration is not None else ())
 
     def read_blocks(self, page: Page, blocks: Sequence[Block]) -> Page:
         """The page with the text of its lines, which were cut into these blocks and have no text yet."""
@@ -207,7 +214,16 @@ def take_lines(page: Page, known: Page, source: object) -> Page:
             f"{source}: its lines are for an image of {known.width} x {known.height} pixels,"
             f" and {page.image} has {page.width} x {page.height}."
         )
-    return replace(page, lines=known.lines)
+    # Other programs tell of slants that matter to nobody.
+    skew = known.skew if abs(known.skew) >= LEAST_SKEW else 0.0
+    return look_for_white(replace(page, lines=known.lines, skew=skew, inverted=known.inverted))
+
+
+def look_for_white(page: Page) -> Page:
+    """A page with lines that somebody else found, knowing whether it is white on black."""
+    if page.inverted or page.pixels is None or not is_white_on_black(page.lines, page.pixels):
+        return page
+    return replace(page, inverted=True)
 
 
 def without_text(page: Page) -> Page:

@@ -19,11 +19,12 @@ from pathlib import Path
 from typing import cast
 
 from tongguocr.errors import InputError
-from tongguocr.formats.numbers import parse_confidence, parse_number, plain
+from tongguocr.formats.numbers import parse_confidence, parse_number, plain, to_decimal
 from tongguocr.formats.txt import join_words
 from tongguocr.formats.xml import Element, add, check_xml_text, new_root, render_xml, unique_name
 from tongguocr.formats.xml_lines import (
     KIND_OF_LABEL,
+    angle_and_skew,
     baseline,
     corners,
     direction_of,
@@ -31,9 +32,9 @@ from tongguocr.formats.xml_lines import (
     ids_from_xml,
     is_one_character,
     line_text,
-    quarter_turn,
     reading_order,
     runs_of_kind,
+    whole_angle,
 )
 from tongguocr.geometry import Point, bounds, union
 from tongguocr.page import (
@@ -80,11 +81,11 @@ def parse_page_xml(root: Element, path: Path) -> Page:
     owners = [[e.get("id", "") for e in (line.element, *line.regions)] for line in found]
     references = [ref for order in page.findall("ReadingOrder") for ref in _references(order, path)]
     names = ids_from_xml([line.element.get("id") for line in found], path)
-    angle = quarter_turn(page.get("orientation"), f"{path}: orientation")
+    angle, skew = angle_and_skew(page.get("orientation"), f"{path}: orientation")
     lines = [_read_line(found[i], page, angle, names[i], path) for i in reading_order(owners, references)]
     width, height = (_size(page, name, path) for name in ("imageWidth", "imageHeight"))
     image = line_text(page.get("imageFilename", ""), f"{path}: imageFilename")
-    return turn_page(Page(image, width, height, tuple(lines)), angle)
+    return turn_page(Page(image, width, height, tuple(lines), skew=skew), angle)
 
 
 def _size(page: Element, name: str, path: Path) -> int:
@@ -240,10 +241,11 @@ def render_page_xml(page: Page, path: Path, created: datetime | None = None) -> 
     root = new_root("PcGts", NAMESPACE)
     _metadata(root, created or datetime.now(UTC))
     check_xml_text(page.image, f"{path}: image")
-    angle, page = page.angle, as_it_lies(page)
+    angle, whole, page = page.angle, whole_angle(page), as_it_lies(page)
     size = {"imageWidth": str(int(page.width)), "imageHeight": str(int(page.height))}
     # By the schema, from -179.999 to 180.
-    orientation = {"orientation": str(angle if angle <= 180 else angle - 360)} if angle else {}
+    clockwise = to_decimal(whole) if whole <= 180 else to_decimal(whole) - 360
+    orientation = {"orientation": str(clockwise)} if whole else {}
     element = add(root, "Page", {"imageFilename": page.image, **size, **orientation})
     names = ids_for_xml(page.lines)
     taken = set(names)
