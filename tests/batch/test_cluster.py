@@ -174,7 +174,8 @@ class Played(ClusterPool):
 
 
 def played(number: int, state: str = "read", reason: str = "") -> Row:
-    return {"number": number, "task": None, "state": state, "reason": reason, "characters": number}
+    told = {"number": number, "state": state, "reason": reason, "characters": number, "warning": ""}
+    return {"task": None, **told}
 
 
 @given(st.data())

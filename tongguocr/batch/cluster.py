@@ -90,7 +90,8 @@ class ClusterPool:
                 if row["state"] == "lost":
                     yield task, WorkerFailure(row["reason"])
                 else:
-                    yield task, Outcome(task.page.name, row["state"], row["reason"], row["characters"])
+                    told = (row[key] for key in ("state", "reason", "characters", "warning"))
+                    yield task, Outcome(task.page.name, *told)
         for task in left.values():
             yield task, WorkerFailure("was lost by the cluster")
 

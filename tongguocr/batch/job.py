@@ -64,6 +64,8 @@ class Outcome:
     """Read now; done before; read by another process meanwhile; not read, for this reason."""
     reason: str = ""
     characters: int = 0
+    warning: str = ""
+    """Why the text of a page that was read should not be trusted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,7 @@ def process_page(read: ReadPage, task: Task) -> Outcome:
         write_results(result, task.paths, task.unfinished, task.style)
     except Exception as error:
         return failure_outcome(error, page)
-    return Outcome(page.name, "read", characters=count_characters(result))
+    return Outcome(page.name, "read", "", count_characters(result), " ".join(result.warnings))
 
 
 def count_characters(page: Page) -> int:

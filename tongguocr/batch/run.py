@@ -20,8 +20,10 @@ from tongguocr.batch.locks import FOLDER, PageLocks
 from tongguocr.batch.pool import Pool, WorkerFailure
 from tongguocr.batch.results import (
     FAILED,
+    WARNINGS,
     missing,
     one_line,
+    record_warning,
     remove,
     result_paths,
     write_failures,
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
 
 POLL_SECONDS = 0.5
 """Seconds between two looks at pages that another process reads."""
+WARNINGS_LOCK = "\0warnings"
+"""What is locked while the table of warnings is written: no page is called so."""
 
 
 def run_job(
@@ -149,8 +153,20 @@ class _Scheduler:
             result = Outcome(page.name, "failed", f"{page.file}: page {page.name} {result.reason}.")
         if result.state == "failed":
             result = _fail(self.locks, page.name, page.file, result.reason)
+        elif result.state == "read":
+            self._record_warning(page, result.warning)
         self.locks.release(page.name)
         return result
+
+    def _record_warning(self, page: SourcePage, warning: str) -> None:
+        """One process after the other: all write one table. The page itself is still locked."""
+        if not warning and not (self.job.out / WARNINGS).exists():
+            return
+        while not self.locks.acquire(WARNINGS_LOCK):
+            time.sleep(POLL_SECONDS / 10)
+        with contextlib.suppress(InputError):  # On a full disk even this fails; the outcome still tells.
+            record_warning(page.name, page.file, warning, self.job.out)
+        self.locks.release(WARNINGS_LOCK)
 
 
 def _fail(locks: PageLocks, name: str, file: str, reason: str) -> Outcome:

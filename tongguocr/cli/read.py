@@ -59,6 +59,16 @@ def _add_text(text: argparse._ArgumentGroup) -> None:
     text.add_argument(
         "--script", choices=("keep", "simplified"), default="keep", help="simplified: one for one, everywhere"
     )
+    text.add_argument(
+        "--min-confidence",
+        type=float,
+        default=0.0,
+        metavar="X",
+        help="characters less sure than this, from 0 to 1, are not written as read",
+    )
+    text.add_argument(
+        "--doubtful", choices=("mark", "omit"), default="mark", help="what is written for them: 〓, nothing"
+    )
 
 
 def _add_means(means: argparse._ArgumentGroup) -> None:
@@ -132,7 +142,7 @@ def _style(args: argparse.Namespace) -> Style:
 
     if args.script == "simplified":
         simplify("學")
-    return Style(args.notes, args.flow, args.script, args.fold)
+    return Style(args.notes, args.flow, args.script, args.fold, args.min_confidence, args.doubtful)
 
 
 def _setup(args: argparse.Namespace, threads: int) -> Setup:
@@ -180,6 +190,8 @@ def _read_here(args: argparse.Namespace) -> int:
             problems.append(str(error))
             complain(str(error))
             continue
+        for warning in result.warnings:
+            complain(f"page {page.name}: {warning}")
         if args.output:
             write_page(result, Path(args.output), style=style)
         else:

@@ -22,7 +22,7 @@ from tongguocr.formats.registry import (
     find_format,
     page_stem,
 )
-from tongguocr.formats.style import Style, in_script
+from tongguocr.formats.style import Style, in_style
 
 if TYPE_CHECKING:
     from tongguocr.page import Page
@@ -85,7 +85,7 @@ def render_page(page: Page, path: Path, format: str | None = None, style: Style 
 
     chosen = _choose(path, format)
     check_page(page, path)
-    return chosen.render(in_script(page, style.script), path, style)
+    return chosen.render(in_style(page, style), path, style)
 
 
 def write_book(pages: Iterable[Page], path: Path, format: str | None = None) -> None:

@@ -1,7 +1,7 @@
 """How a page's text is written: what the formats leave to the one who asks.
 
-`notes`, `flow` and `fold` act on plain text and Markdown, `script` on every format. The other formats hold
-all lines with their kinds, whatever the style.
+`notes`, `flow` and `fold` act on plain text and Markdown, `script` and `min_confidence` on every format. The
+other formats hold all lines with their kinds, whatever the style.
 
 Traditional characters become simplified ones by OpenCC's rules: a phrase that it knows keeps a character that
 others give up (乾坤, but 干 for 乾 in any other place). One character always becomes one character, so that
@@ -24,8 +24,13 @@ Notes: TypeAlias = Literal["lines", "inline", "omit"]
 """Double-row notes: as lines of their own, in 〔〕 behind the text before them, or left out."""
 Script: TypeAlias = Literal["keep", "simplified"]
 """Characters as they were read, or each in its simplified form."""
+Doubtful: TypeAlias = Literal["mark", "omit"]
+"""Characters that are not sure enough: 〓 in their place, or nothing."""
 NOTES: tuple[Notes, ...] = get_args(Notes)
 SCRIPTS: tuple[Script, ...] = get_args(Script)
+DOUBTFUL: tuple[Doubtful, ...] = get_args(Doubtful)
+GETA = "〓"
+"""Stands for a character that is not known."""
 _SELECTORS = (range(0xFE00, 0xFE10), range(0xE0100, 0xE01F0))
 """Variation selectors."""
 
@@ -42,12 +47,50 @@ class Style:
     """Of every character, candidates included."""
     fold: bool = False
     """The fold's lines, running titles and folio numbers, are written too."""
+    min_confidence: float = 0.0
+    """What is less sure is not written as it was read."""
+    doubtful: Doubtful = "mark"
 
     def __post_init__(self) -> None:
         if self.notes is not None and self.notes not in NOTES:
             raise InputError(f"notes: {self.notes!r} is not one of {', '.join(NOTES)}.")
         if self.script not in SCRIPTS:
             raise InputError(f"script: {self.script!r} is not one of {', '.join(SCRIPTS)}.")
+        if self.doubtful not in DOUBTFUL:
+            raise InputError(f"doubtful: {self.doubtful!r} is not one of {', '.join(DOUBTFUL)}.")
+        if not 0 <= self.min_confidence <= 1:
+            raise InputError(f"min_confidence: {self.min_confidence} is not between 0 and 1.")
+
+
+def in_style(page: Page, style: Style) -> Page:
+    """The page as every format has it: without what is not sure enough, and in its script."""
+    return in_script(_without_doubts(page, style) if style.min_confidence else page, style.script)
+
+
+def _without_doubts(page: Page, style: Style) -> Page:
+    return replace(page, lines=tuple(_sure_line(line, style) for line in page.lines))
+
+
+def _sure_line(line: Line, style: Style) -> Line:
+    """The line with 〓, or nothing, for characters that are not sure enough; unknown confidence is enough.
+
+    What was read there stays among the candidates of 〓. A line whose characters are not known is one doubt.
+    """
+    if "".join(char.text for char in line.chars) != line.text or not line.chars:
+        doubtful = line.text and line.confidence is not None and line.confidence < style.min_confidence
+        return replace(line, text=GETA if style.doubtful == "mark" else "") if doubtful else line
+    chars = tuple(_sure_char(char, style) for char in line.chars)
+    if style.doubtful == "omit":
+        chars = tuple(char for char in chars if char.text)
+    return replace(line, text="".join(char.text for char in chars), chars=chars)
+
+
+def _sure_char(char: Char, style: Style) -> Char:
+    if not char.text or char.confidence is None or char.confidence >= style.min_confidence:
+        return char
+    if style.doubtful == "omit":
+        return replace(char, text="")
+    return replace(char, text=GETA, candidates=((char.text, char.confidence), *char.candidates))
 
 
 def in_script(page: Page, script: Script) -> Page:
