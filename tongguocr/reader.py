@@ -123,8 +123,8 @@ class Reader:
         bare = number_columns(as_read(without_text(page)))
         # 3.1.1 and 3.1.2, blocks: of all ways to cut the lines into runs, the one with the least penalty.
         read = as_scanned(self.read_blocks(bare, cut_blocks(bare)), page)
-        # What confidence that is no frequency says of a page was not measured.
-        return replace(read, warnings=find_warnings(read) if self.calibration is not None else ())
+        least = self.engine.least_confidence if self.engine is not None else None
+        return replace(read, warnings=find_warnings(read, least))
 
     def read_blocks(self, page: Page, blocks: Sequence[Block]) -> Page:
         """The page with the text of its lines, which were cut into these blocks and have no text yet."""

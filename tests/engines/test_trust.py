@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tongguocr.engines.trust import LEAST_CONFIDENCE, find_warnings, mean_confidence
+from tongguocr.engines.trust import find_warnings, mean_confidence
 from tongguocr.page import Char, Line, Page
 
 
@@ -17,11 +17,12 @@ def page(*confidences: float | None, text: str = "天") -> Page:
 
 def test_all_characters_together_are_judged() -> None:
     assert mean_confidence(page(0.9, 0.5, None)) == pytest.approx(0.7)
-    assert find_warnings(page(0.99, LEAST_CONFIDENCE - 0.2)) == ()
-    (said,) = find_warnings(page(*[LEAST_CONFIDENCE - 0.1] * 3))
-    assert "cannot be trusted" in said and f"{LEAST_CONFIDENCE - 0.1:.2f}" in said and said.endswith(".")
+    assert find_warnings(page(0.99, 0.3), 0.5) == ()
+    (said,) = find_warnings(page(*[0.4] * 3), 0.5)
+    assert "cannot be trusted" in said and "0.40" in said and said.endswith(".")
+    assert find_warnings(page(0.1), None) == (), "an engine whose confidence nobody measured"
 
 
 @pytest.mark.parametrize("empty", [page(), page(None), page(0.0, text="")])
 def test_nothing_is_said_of_a_page_without_text_or_confidence(empty: Page) -> None:
-    assert mean_confidence(empty) is None and find_warnings(empty) == ()
+    assert mean_confidence(empty) is None and find_warnings(empty, 0.5) == ()

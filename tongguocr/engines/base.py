@@ -91,6 +91,11 @@ class Engine(Protocol):
         return False
 
     @property
+    def least_confidence(self) -> float | None:
+        """A page is not to be trusted if its characters are less sure in the mean; None if nobody measured."""
+        return None
+
+    @property
     def full_model(self) -> HfEngine | None:
         """The full-size model behind it, which can write about a picture without lines; None for others."""
         return None

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 from tongguocr.page import Page
 
-LEAST_CONFIDENCE = 0.45
-"""A page whose characters are less sure than this in the mean is not to be trusted (`bench.robust`)."""
 
+def find_warnings(page: Page, least: float | None) -> tuple[str, ...]:
+    """Why the page's text should not be trusted, by the mean confidence that it should have at least.
 
-def find_warnings(page: Page) -> tuple[str, ...]:
-    """Why the page's text should not be trusted; nothing where there is no text, or no confidence."""
+    Nothing is said where there is no text, or no confidence, or the engine's was not measured.
+    """
     mean = mean_confidence(page)
-    if mean is None or mean >= LEAST_CONFIDENCE:
+    if mean is None or least is None or mean >= least:
         return ()
     return (
         f"its reading cannot be trusted: the characters have a mean confidence of {mean:.2f},"
-        f" where pages that can be read have {LEAST_CONFIDENCE} or more.",
+        f" where pages that can be read have {least} or more.",
     )
 
 

@@ -8,7 +8,7 @@ numpy alone; the weights are checked by their SHA-256.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
@@ -101,7 +101,7 @@ class CharacterDetector:
         height, width = pixels.shape[:2]
         lines = make_lines(chars, drop_strays(chars, chains, width, height))
         lines = tuple(_on_page(line, width, height) for line in lines)
-        return Detection(drop_faint(lines, pixels), angle_of(chars), skew_of(chars[chars.scores >= SURE]))
+        return Detection(drop_faint(lines, pixels), angle_of(chars), skew_of(chars, pixels))
 
     def find_characters(self, pixels: Pixels) -> Characters:
         """All characters, in page pixels, from the look that sees them best."""
@@ -243,13 +243,28 @@ def _detect_upright(page: Page, detector: LineDetector, turn: bool) -> tuple[Pag
         page = turn_page(page, seen.angle)
         seen = _detect(page, detector)
     if turn and abs(seen.skew) >= LEAST_SKEW:
-        page = replace(page, skew=seen.skew)
-        seen = _detect(page, detector)
-        if abs(seen.skew) >= ENOUGH:
-            # Where much leans, characters were missed, and the rest tell the angle less exactly.
-            page = replace(page, skew=round(page.skew + seen.skew, 2))
-            seen = _detect(page, detector)
+        page, seen = _straighten(page, seen, detector)
     return page, seen.lines
+
+
+def _straighten(page: Page, seen: Detection, detector: LineDetector) -> tuple[Page, Detection]:
+    """The page with the skew that it is seen to have, if more is seen of its text once that is undone."""
+    skew = seen.skew
+    for _ in range(2):
+        leaning = replace(page, skew=round(skew, 2))
+        better = _detect(leaning, detector)
+        if _worth(better.lines) <= _worth(seen.lines):
+            break
+        page, seen, skew = leaning, better, skew + better.skew
+        # Where much leans, characters are missed, and the rest tell the angle less exactly.
+        if abs(better.skew) < ENOUGH:
+            break
+    return page, seen
+
+
+def _worth(lines: Sequence[Line]) -> float:
+    """How much text was found, by how sure it is."""
+    return sum((line.confidence or 0.0) * max(len(line.chars), 1) for line in lines)
 
 
 def _detect(page: Page, detector: LineDetector) -> Detection:
