@@ -8,7 +8,7 @@ crops and engine are put together: commands, jobs, the service and the compariso
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -19,6 +19,7 @@ from tongguocr.engines.base import Engine, fill_page, make_inputs
 from tongguocr.engines.calibration import Calibration, calibrate, load_calibration
 from tongguocr.engines.language_model import SHIPPED_LANGUAGE, load_language
 from tongguocr.engines.rescore import rescore
+from tongguocr.engines.strays import StrayRule, settle_strays
 from tongguocr.engines.trust import find_warnings
 from tongguocr.errors import InputError
 from tongguocr.formats import LINE_ENDINGS, read_page
@@ -87,6 +88,8 @@ class Reader:
     """The folder of the language model that is heard where the picture leaves a character open."""
     calibration: Calibration | None = None
     """What makes confidence true; it is of these weights, and of text with or without a language model."""
+    strays: StrayRule | None = field(default_factory=StrayRule)
+    """What becomes of characters that were read outside of their line; None: they stay in it."""
 
     def read(self, page: Page, name: str = "") -> Page:
         """The page with everything that is written on it, in the order in which it is read.
@@ -141,7 +144,10 @@ class Reader:
         model = load_language(self.language) if self.language is not None else None
         judged = filled if model is None else rescore(filled, model)
         # Confidence: how often characters like this one were right on real lines (docs/language.md).
-        return judged if self.calibration is None else calibrate(judged, self.calibration, model)
+        sure = judged if self.calibration is None else calibrate(judged, self.calibration, model)
+        # Every character in its line: what was read outside of all lines goes, or is a line of its own.
+        known = {line.id for line in page.lines}
+        return sure if self.strays is None else settle_strays(sure, known, self.strays)
 
 
 def open_reader(setup: Setup, check: Callable[[], None] = lambda: None) -> Reader:

@@ -92,7 +92,7 @@ class Engine(Protocol):
 
     @property
     def least_confidence(self) -> float | None:
-        """A page is not to be trusted if its characters are less sure in the mean; None if nobody measured."""
+        """Pages whose characters are less sure in the mean are not to be trusted; None if not measured."""
         return None
 
     @property

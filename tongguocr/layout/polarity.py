@@ -14,7 +14,7 @@ import numpy as np
 from tongguocr.geometry import Box, clip, expand, height, width
 from tongguocr.page import Line, Pixels
 
-LOOKED_AT = 5
+LOOKED_AT = 3
 """Characters of a line that are looked at, evenly out of all."""
 SHARES = (0.05, 0.95)
 """Shares of a character's pixels that are darker than its dark and its bright ones."""
