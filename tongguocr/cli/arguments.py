@@ -40,7 +40,7 @@ def add_no_turn(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> No
         "--no-turn",
         dest="turn",
         action="store_false",
-        help="do not turn pages that lie on their side or upside down",
+        help="do not turn pages that lie on their side or upside down, or lean",
     )
 
 

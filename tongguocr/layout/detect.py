@@ -75,6 +75,8 @@ FEWEST_TURNED = 8
 """Fewer characters than this do not turn a page."""
 TURNED_SHARE = 0.6
 """So many of the characters must say the same of a page's turn."""
+AS_MUCH = 0.95
+"""A page's skew is believed if this part of its text, by its scores, is found again upright."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,12 +250,12 @@ def _detect_upright(page: Page, detector: LineDetector, turn: bool) -> tuple[Pag
 
 
 def _straighten(page: Page, seen: Detection, detector: LineDetector) -> tuple[Page, Detection]:
-    """The page with the skew that it is seen to have, if more is seen of its text once that is undone."""
+    """The page with the skew that it is seen to have, unless less is seen of its text once that is undone."""
     skew = seen.skew
     for _ in range(2):
         leaning = replace(page, skew=round(skew, 2))
         better = _detect(leaning, detector)
-        if _worth(better.lines) <= _worth(seen.lines):
+        if _worth(better.lines) < AS_MUCH * _worth(seen.lines):
             break
         page, seen, skew = leaning, better, skew + better.skew
         # Where much leans, characters are missed, and the rest tell the angle less exactly.
