@@ -18,6 +18,7 @@ LAYERS = (
     ("errors", "version", "characters"),
     ("files", "geometry", "variants", "alignment", "progress"),
     ("page", "stdout"),
+    ("straight",),
     ("sources",),
     ("weights",),
     ("layout",),

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from lying_pages import Observant, scan_of
+from paths import EXAMPLES
 from PIL import Image
 
 from tongguocr import cli
@@ -28,6 +29,7 @@ from tongguocr.reader import (
     lines_file,
     open_lines,
     open_reader,
+    take_lines,
 )
 
 
@@ -255,3 +257,31 @@ def test_mistakes_give_one_sentence(files: tuple[Path, Path]) -> None:
         result = subprocess.run(command, capture_output=True, text=True, encoding="utf-8")
         assert result.returncode == 2 and said in result.stderr, result.stderr
         assert result.stderr.count("\n") == 1
+
+
+def test_a_page_that_cannot_be_trusted_says_so(tmp_path: Path) -> None:
+    with Image.open(EXAMPLES / "page.jpg") as image:
+        image.rotate(180).save(tmp_path / "lying.png")
+    command = [sys.executable, "-m", "tongguocr.cli", "read", str(tmp_path / "lying.png"), "--no-turn"]
+    output = ["-o", str(tmp_path / "a.json"), "--min-confidence", "0.9"]
+    result = subprocess.run([*command, *output], capture_output=True, text=True, encoding="utf-8")
+    assert result.returncode == 0 and result.stdout == ""
+    assert result.stderr.startswith("tongguocr: page lying: its reading cannot be trusted:")
+    assert result.stderr.count("\n") == 1
+    page = read_page(tmp_path / "a.json")
+    assert len(page.warnings) == 1 and page.warnings[0] in result.stderr and "\u3013" in page.full_text
+
+
+def test_lines_that_are_given_are_read_as_they_were_found(tmp_path: Path) -> None:
+    """White on black, and leaning: what the file says, and what is seen of its lines."""
+    page = shaded_page()
+    assert page.pixels is not None
+    dark = np.where(page.pixels < 250, 250 - page.pixels, 0).astype(np.uint8)
+    found = take_lines(bare_page("p.png", 255 - page.pixels), replace(page, inverted=True), "lines")
+    assert found.inverted and Reader(Seeing()).read(found).full_text == Reader(Seeing()).read(page).full_text
+    assert take_lines(bare_page("p.png", dark), page, "lines").inverted, "nobody has to say it"
+    leaning = take_lines(bare_page("p.png", page.pixels), replace(page, skew=8.0), "lines")
+    slight = take_lines(bare_page("p.png", page.pixels), replace(page, skew=1.5), "lines")
+    assert (leaning.skew, slight.skew) == (8.0, 0.0)
+    read = Reader(Seeing()).read(leaning)
+    assert (read.skew, read.width, read.height) == (8.0, page.width, page.height)

@@ -86,6 +86,13 @@ class Page:
     angle: int = 0
     """Degrees clockwise by which the scan was turned to be read upright: 0, 90, 180 or 270. Boxes, pixels,
     width and height are those of the upright picture, as they are where EXIF says how the scan lies."""
+    skew: float = 0.0
+    """Degrees clockwise by which the picture is turned further to be read. Boxes, pixels, width and height
+    are those of the picture before that: what leans has an outline that leans (`straight`)."""
+    inverted: bool = False
+    """Whether the page is white on black, and is read with black and white exchanged; pixels are not."""
+    warnings: tuple[str, ...] = ()
+    """Why the page's text should not be trusted, a sentence each."""
     jpeg: bytes | None = field(default=None, compare=False, repr=False)
     """The JPEG file that the pixels were decoded from, if it was one: a PDF of the page holds it as it is."""
 
@@ -165,7 +172,8 @@ def turn_page(page: Page, degrees: int) -> Page:
     wide, high = size if degrees == 180 else size[::-1]
     pixels = None if page.pixels is None else turn_pixels(page.pixels, degrees)
     lines = tuple(turn_line(line, size, degrees) for line in page.lines)
-    return Page(page.image, wide, high, lines, pixels, (page.angle + degrees) % 360, page.jpeg)
+    angle = (page.angle + degrees) % 360
+    return replace(page, width=wide, height=high, lines=lines, pixels=pixels, angle=angle)
 
 
 def as_it_lies(page: Page) -> Page:

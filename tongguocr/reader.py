@@ -8,7 +8,7 @@ crops and engine are put together: commands, jobs, the service and the compariso
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -19,13 +19,18 @@ from tongguocr.engines.base import Engine, fill_page, make_inputs
 from tongguocr.engines.calibration import Calibration, calibrate, load_calibration
 from tongguocr.engines.language_model import SHIPPED_LANGUAGE, load_language
 from tongguocr.engines.rescore import rescore
+from tongguocr.engines.strays import StrayRule, settle_strays
+from tongguocr.engines.trust import find_warnings
 from tongguocr.errors import InputError
 from tongguocr.formats import LINE_ENDINGS, read_page
 from tongguocr.layout import WritingMode
 from tongguocr.layout.columns import number_columns
 from tongguocr.layout.detect import find_lines, open_detector
 from tongguocr.layout.detection import LineDetector
+from tongguocr.layout.polarity import is_white_on_black
+from tongguocr.layout.skew import LEAST_SKEW
 from tongguocr.page import Block, Page, turn_page
+from tongguocr.straight import as_read, as_scanned
 from tongguocr.weights import SHIPPED
 
 DEFAULT_ENGINE = "tongguocr"
@@ -83,6 +88,8 @@ class Reader:
     """The folder of the language model that is heard where the picture leaves a character open."""
     calibration: Calibration | None = None
     """What makes confidence true; it is of these weights, and of text with or without a language model."""
+    strays: StrayRule | None = field(default_factory=StrayRule)
+    """What becomes of characters that were read outside of their line; None: they stay in it."""
 
     def read(self, page: Page, name: str = "") -> Page:
         """The page with everything that is written on it, in the order in which it is read.
@@ -109,15 +116,18 @@ class Reader:
         if self.given is not None:
             return self.given(page, name)
         if page.lines or self.detector is None:
-            return page
+            return look_for_white(page)
         turn = self.turn if turn is None else turn
         return find_lines(page, self.detector, direction or self.direction, turn)
 
     def read_lines(self, page: Page) -> Page:
         """The page with the text of the lines that it has; text that they had is neither seen nor kept."""
-        bare = number_columns(without_text(page))
+        # Upright and black on white, however the page was scanned.
+        bare = number_columns(as_read(without_text(page)))
         # 3.1.1 and 3.1.2, blocks: of all ways to cut the lines into runs, the one with the least penalty.
-        return self.read_blocks(bare, cut_blocks(bare))
+        read = as_scanned(self.read_blocks(bare, cut_blocks(bare)), page)
+        least = self.engine.least_confidence if self.engine is not None else None
+        return replace(read, warnings=find_warnings(read, least))
 
     def read_blocks(self, page: Page, blocks: Sequence[Block]) -> Page:
         """The page with the text of its lines, which were cut into these blocks and have no text yet."""
@@ -134,7 +144,10 @@ class Reader:
         model = load_language(self.language) if self.language is not None else None
         judged = filled if model is None else rescore(filled, model)
         # Confidence: how often characters like this one were right on real lines (docs/language.md).
-        return judged if self.calibration is None else calibrate(judged, self.calibration, model)
+        sure = judged if self.calibration is None else calibrate(judged, self.calibration, model)
+        # Every character in its line: what was read outside of all lines goes, or is a line of its own.
+        known = {line.id for line in page.lines}
+        return sure if self.strays is None else settle_strays(sure, known, self.strays)
 
 
 def open_reader(setup: Setup, check: Callable[[], None] = lambda: None) -> Reader:
@@ -207,7 +220,16 @@ def take_lines(page: Page, known: Page, source: object) -> Page:
             f"{source}: its lines are for an image of {known.width} x {known.height} pixels,"
             f" and {page.image} has {page.width} x {page.height}."
         )
-    return replace(page, lines=known.lines)
+    # Other programs tell of slants that matter to nobody.
+    skew = known.skew if abs(known.skew) >= LEAST_SKEW else 0.0
+    return look_for_white(replace(page, lines=known.lines, skew=skew, inverted=known.inverted))
+
+
+def look_for_white(page: Page) -> Page:
+    """A page with lines that somebody else found, knowing whether it is white on black."""
+    if page.inverted or page.pixels is None or not is_white_on_black(page.lines, page.pixels):
+        return page
+    return replace(page, inverted=True)
 
 
 def without_text(page: Page) -> Page:

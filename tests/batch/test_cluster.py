@@ -180,6 +180,7 @@ def played(number: int, state: str = "read", reason: str = "") -> Row:
         "state": state,
         "reason": reason,
         "characters": number,
+        "warning": "",
         "disk_full": False,
     }
 

@@ -13,9 +13,11 @@ from tongguocr.batch import results
 from tongguocr.batch.locks import Failure
 from tongguocr.batch.results import (
     FAILED,
+    WARNINGS,
     missing,
     one_line,
     parse_formats,
+    record_warning,
     result_paths,
     write_failures,
     write_results,
@@ -77,3 +79,16 @@ def test_the_table_of_failures(tmp_path: Path) -> None:
     assert rows == ["page\tfile\treason", "p1\ta b .png\tnot read: ??[31m"]
     write_failures([], tmp_path)
     assert not (tmp_path / FAILED).exists()
+
+
+def test_the_table_of_warnings_keeps_pages_of_earlier_runs(tmp_path: Path) -> None:
+    record_warning("p2", "b.png", "not\tsure.", tmp_path)
+    record_warning("p1", "a.png", "noise.", tmp_path)
+    record_warning("p3", "c.png", "", tmp_path)
+    rows = (tmp_path / WARNINGS).read_text(encoding="utf-8").splitlines()
+    assert rows == ["page\tfile\twarning", "p1\ta.png\tnoise.", "p2\tb.png\tnot sure."]
+    record_warning("p1", "a.png", "worse.", tmp_path)
+    assert (tmp_path / WARNINGS).read_text(encoding="utf-8").splitlines()[1] == "p1\ta.png\tworse."
+    record_warning("p1", "a.png", "", tmp_path)
+    record_warning("p2", "b.png", "", tmp_path)
+    assert not (tmp_path / WARNINGS).exists(), "the pages were read again, and well"

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
-from job_readers import FAULT, files, open_on_full_disk, open_shades, pages_of, write_columns, write_pages
+from job_readers import (
+    DOUBTFUL,
+    FAULT,
+    files,
+    open_on_full_disk,
+    open_shades,
+    pages_of,
+    write_columns,
+    write_pages,
+)
 
 from tongguocr import cli
-from tongguocr.batch import FAILED, Job, run_with_progress
+from tongguocr.batch import FAILED, WARNINGS, Job, run_with_progress
 from tongguocr.errors import InputError
 
 
@@ -39,6 +50,19 @@ def test_what_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert run_with_progress(pages, open_shades, job, quiet=True) == 1
     said = capsys.readouterr()
     assert said.out == "" and said.err.count("\n") == 1, "what failed is told even so"
+
+
+def test_pages_that_cannot_be_trusted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pages = pages_of(write_pages(tmp_path / "in", {"p1": 1, "p2": DOUBTFUL}))
+    job = Job(tmp_path / "out", ("txt", "json"))
+    for _ in range(2):
+        assert run_with_progress(pages, open_shades, job, quiet=True) == 0, "it was read, after all"
+        table = (job.out / WARNINGS).read_text(encoding="utf-8").splitlines()
+        assert len(table) == 2 and table[1].split("\t")[0::2] == ["p2", "shade 20 is hard to read."]
+    assert capsys.readouterr().err == "tongguocr: page p2: shade 20 is hard to read.\n", "once, not again"
+    assert json.loads((job.out / "p2.json").read_bytes())["warnings"] == ["shade 20 is hard to read."]
+    run_with_progress(pages, open_shades, replace(job, again=True))
+    assert f"1 not to be trusted: {job.out}; {job.out / WARNINGS} names them" in capsys.readouterr().out
 
 
 @pytest.fixture(scope="module")

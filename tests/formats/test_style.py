@@ -168,3 +168,37 @@ class TestWithOpenCC:
         )
         subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
         assert (tmp_path / "a.txt").read_text("utf-8").startswith("大学之道在明明德在亲民")
+
+
+def sure(*pairs: tuple[str, float | None]) -> Line:
+    chars = tuple(Char(text, (0, 0, 9, 9), confidence) for text, confidence in pairs)
+    return Line("l1", (0, 0, 9, 9), "".join(text for text, _ in pairs), confidence=0.5, chars=chars)
+
+
+def test_doubtful_characters_are_marked_or_left_out(tmp_path: Path) -> None:
+    page = Page("p.png", 9, 9, (sure(("天", 0.9), ("地", 0.4), ("玄", None)),))
+    for style, text in (
+        (Style(min_confidence=0.5), "天〓玄"),
+        (Style(min_confidence=0.5, doubtful="omit"), "天玄"),
+        (Style(min_confidence=0.4), "天地玄"),
+        (Style(min_confidence=0.95), "〓〓玄"),
+    ):
+        for name in ("a.txt", "a.json", "a.xml"):
+            write_page(page, tmp_path / name, style=style)
+            assert "".join(line.text for line in read_page(tmp_path / name).lines) == text
+    write_page(page, tmp_path / "a.json", style=Style(min_confidence=0.5))
+    geta = read_page(tmp_path / "a.json").lines[0].chars[1]
+    assert geta.text == "〓" and geta.candidates == (("地", 0.4),), "what was read is not lost"
+
+
+def test_a_line_without_characters_is_one_doubt(tmp_path: Path) -> None:
+    line = Line("l1", (0, 0, 9, 9), "天地", confidence=0.5)
+    for style, text in ((Style(min_confidence=0.6), "〓\n"), (Style(min_confidence=0.5), "天地\n")):
+        write_page(Page("", 9, 9, (line,)), tmp_path / "a.txt", style=style)
+        assert (tmp_path / "a.txt").read_text("utf-8") == text
+
+
+@pytest.mark.parametrize("wrong", [{"min_confidence": 1.5}, {"min_confidence": -0.1}, {"doubtful": "x"}])
+def test_wrong_doubts_are_one_sentence(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=next(iter(wrong))):
+        Style(**wrong)

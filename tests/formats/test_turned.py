@@ -183,8 +183,31 @@ def test_files_of_others_may_lie_too(degrees: str) -> None:
 @pytest.mark.parametrize("degrees", ["0", "-1.5", "359.2", ""])
 def test_a_skew_is_no_turn(degrees: str) -> None:
     for page in (page_xml(f'orientation="{degrees}"'), alto(f'ROTATION="{degrees}"')):
+        assert page.skew == {"-1.5": -1.5, "359.2": -0.8}.get(degrees, 0)
         assert (page.angle, page.width, page.height) == (0, 100, 200)
         assert (page.lines[0].box, page.lines[0].direction) == ((10, 20, 90, 40), "left-to-right")
+
+
+@pytest.mark.parametrize("angle", ANGLES)
+@pytest.mark.parametrize("skew", [-15.25, 8.0])
+def test_a_page_that_leans_comes_back_too(angle: int, skew: float, tmp_path: Path) -> None:
+    page = replace(turned_page(angle), skew=skew)
+    for format in ("json", "page", "alto"):
+        (tmp_path / "a").write_bytes(render_page(page, PATH, format))
+        assert read_page(tmp_path / "a") == page
+    whole = (angle + skew) % 360
+    files = {f: render_page(page, PATH, f).decode() for f in ("json", "page", "alto", "hocr")}
+    assert f'"skew": {skew}' in files["json"] and ("angle" in files["json"]) == bool(angle)
+    assert f'orientation="{whole if whole <= 180 else whole - 360:g}"' in files["page"]
+    assert f'ROTATION="{whole:g}"' in files["alto"] and f"textangle {whole:g}" in files["hocr"]
+
+
+def test_what_is_said_against_a_page_is_in_our_json(tmp_path: Path) -> None:
+    page = replace(example_page(), inverted=True, warnings=("its reading cannot be trusted: noise.",))
+    (tmp_path / "a").write_bytes(data := render_page(page, PATH, "json"))
+    assert read_page(tmp_path / "a") == page
+    plain = render_page(example_page(), PATH, "json")
+    assert b"inverted" in data and b"inverted" not in plain and b"warnings" not in plain
 
 
 def test_the_drawn_lines_can_be_told_apart() -> None:

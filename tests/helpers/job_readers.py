@@ -28,6 +28,8 @@ from tongguocr.reader import Setup
 from tongguocr.sources import SourcePage
 
 FAULT, REFUSED, KILLED, CRASHED, HANGS, TOO_LARGE, ENDS = 13, 14, 15, 16, 17, 18, 19
+DOUBTFUL = 20
+"""Read, with a warning."""
 
 
 def write_pages(folder: Path, shades: dict[str, int]) -> Path:
@@ -80,7 +82,8 @@ def read_shade(page: Page, name: str, log: Path | None = None, pause: float = 0.
         handle = os.open(log, os.O_CREAT | os.O_WRONLY | os.O_APPEND)
         os.write(handle, f"{name}\n".encode())
         os.close(handle)
-    return replace(page, lines=(Line("l1", (0, 0, 20, 30), chr(0x4E00 + shade)),))
+    warnings = (f"shade {shade} is hard to read.",) if shade == DOUBTFUL else ()
+    return replace(page, lines=(Line("l1", (0, 0, 20, 30), chr(0x4E00 + shade)),), warnings=warnings)
 
 
 def open_shades(log: Path | None = None, pause: float = 0.0) -> ReadPage:

@@ -12,7 +12,7 @@ from PIL import Image, ImageDraw
 
 from bench.layout import score_chars, score_page
 from tongguocr.formats import read_page
-from tongguocr.geometry import make_box
+from tongguocr.geometry import centre, make_box
 from tongguocr.layout.detect import FILE, SHIPPED_DETECTOR, find_lines, open_detector
 from tongguocr.layout.detection import LineDetector
 from tongguocr.page import Page, Pixels, bare_page, turn_pixels
@@ -125,3 +125,32 @@ def test_a_page_that_lies_is_turned(example: Pixels, detector: LineDetector, deg
     assert upright.angle == 0 and found.angle == 360 - degrees
     assert [line.box for line in found.lines] == [line.box for line in upright.lines]
     assert find_lines(bare_page("a.png", lying), detector, turn=False).angle == 0
+
+
+@pytest.mark.parametrize("degrees", [-15, 8])
+def test_a_page_that_leans_is_looked_at_upright(
+    example: Pixels, detector: LineDetector, degrees: int
+) -> None:
+    """Turned clockwise: its lines and their order are those of the upright page, and lie on its ink."""
+    upright = found_on(example, detector)
+    picture = Image.fromarray(example).rotate(-degrees, Image.Resampling.BICUBIC, True, fillcolor="white")
+    found = found_on(np.asarray(picture), detector)
+    assert found.skew == pytest.approx(-degrees, abs=1) and upright.skew == 0
+    wanted = [(line.kind, len(line.chars)) for line in upright.lines]
+    same = sum(a == b for a, b in zip(wanted, ((x.kind, len(x.chars)) for x in found.lines), strict=False))
+    assert len(found.lines) == len(wanted) and same >= len(wanted) - 1
+    bare = find_lines(bare_page("a.png", np.asarray(picture)), detector, turn=False)
+    assert bare.skew == 0
+    t, middle = np.radians(degrees), np.array(example.shape[1::-1]) / 2
+    for line, seen in zip(upright.lines, found.lines, strict=True):
+        x, y = np.array(centre(line.box)) - middle
+        at = np.array([x * np.cos(t) - y * np.sin(t), x * np.sin(t) + y * np.cos(t)])
+        assert np.abs(at + np.array(picture.size) / 2 - centre(seen.box)).max() < 40, "half a character"
+
+
+def test_white_on_black_is_found_as_black_on_white(example: Pixels, detector: LineDetector) -> None:
+    upright, white = found_on(example, detector), found_on(255 - example, detector)
+    assert white.inverted and not upright.inverted and white.lines == upright.lines
+    half = example.copy()
+    half[:, : half.shape[1] // 2] = 255 - half[:, : half.shape[1] // 2]
+    assert not found_on(half, detector).inverted

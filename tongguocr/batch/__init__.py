@@ -16,13 +16,14 @@ from tongguocr.batch.job import Cluster, Job, Outcome, ReadPage
 from tongguocr.batch.listing import SourceListing, list_pages, list_sources
 from tongguocr.batch.pool import share_cores
 from tongguocr.batch.record import RECORD, describe_setup
-from tongguocr.batch.results import FAILED, parse_formats
+from tongguocr.batch.results import FAILED, WARNINGS, parse_formats
 from tongguocr.batch.run import run_job
 from tongguocr.batch.terminal import run_with_progress
 
 __all__ = [
     "FAILED",
     "RECORD",
+    "WARNINGS",
     "Cluster",
     "Job",
     "Outcome",

@@ -69,6 +69,7 @@ class PageActor:
             "state": arrow.string(),
             "reason": arrow.string(),
             "characters": arrow.int64(),
+            "warning": arrow.string(),
             "disk_full": arrow.bool_(),
         }
         rows = [self.process(row) for row in table.to_pylist()]
@@ -78,8 +79,8 @@ class PageActor:
         """The row with the task as this kind of actor leaves it, or with what became of it."""
         if row.get("state"):
             return row
-        nothing = {"task": None, "state": "", "reason": "", "characters": 0, "disk_full": False}
-        result_row: Row = {"number": row["number"], **nothing}
+        told = {"state": "", "reason": "", "characters": 0, "warning": "", "disk_full": False}
+        result_row: Row = {"number": row["number"], "task": None, **told}
         try:
             result = self._run_task(pickle.loads(row["task"]))
         except InputError as error:
@@ -92,6 +93,7 @@ class PageActor:
             "state": result.state,
             "reason": result.reason.encode(errors="replace").decode(),
             "characters": result.characters,
+            "warning": result.warning,
             "disk_full": result.disk_full,
         }
 
@@ -131,24 +133,27 @@ def _read(read: ReadPage, task: Task) -> Outcome:
     """Read what is missing: if an actor died after its last file was in place, nothing is."""
     record = count_path(task.page.name, task.unfinished.parent)
     if not (lacking := missing(task.paths)):
-        return Outcome(task.page.name, "read", characters=_recorded_count(record))
+        count, warning = _recorded(record)
+        return Outcome(task.page.name, "read", "", count, warning)
 
     def read_and_record(page: Page, name: str) -> Page:
         result = read(page, name)
         # Before the files, so that it is there if they are.
-        write_bytes(str(count_characters(result)).encode(), record)
+        write_bytes(f"{count_characters(result)} {' '.join(result.warnings)}".encode(), record)
         return result
 
     return process_page(read_and_record, replace(task, paths=lacking))
 
 
 def count_path(name: str, unfinished: Path) -> Path:
-    """The file with the number of a page's characters, there until the leading process has the outcome."""
+    """The file with what is to be told of a page, there until the leading process has the outcome."""
     return unfinished / f"{hashed_name(name)}.characters"
 
 
-def _recorded_count(record: Path) -> int:
+def _recorded(record: Path) -> tuple[int, str]:
+    """The number of a page's characters, and what is said against it."""
     try:
-        return int(record.read_bytes())
+        count, _, warning = record.read_text(encoding="utf-8").partition(" ")
+        return int(count), warning
     except (OSError, ValueError):
-        return 0
+        return 0, ""

@@ -90,7 +90,7 @@ class ClusterPool:
                 if row["state"] == "lost":
                     yield task, WorkerFailure(row["reason"])
                 else:
-                    told = (row["state"], row["reason"], row["characters"], row["disk_full"])
+                    told = (row[key] for key in ("state", "reason", "characters", "warning", "disk_full"))
                     yield task, Outcome(task.page.name, *told)
         for task in left.values():
             yield task, WorkerFailure("was lost by the cluster")

@@ -66,6 +66,8 @@ class Outcome:
     """Read now; written from its JSON; done before; read by another process meanwhile; not read, and why."""
     reason: str = ""
     characters: int = 0
+    warning: str = ""
+    """Why the text of a page that was read should not be trusted."""
     disk_full: bool = False
     """It failed for want of room, as every other page would."""
 
@@ -90,7 +92,7 @@ def process_page(read: ReadPage, task: Task) -> Outcome:
         write_results(result, task.paths, task.unfinished, task.style)
     except Exception as error:
         return failure_outcome(error, page)
-    return Outcome(page.name, "read", characters=count_characters(result))
+    return Outcome(page.name, "read", "", count_characters(result), " ".join(result.warnings))
 
 
 def convert_page(task: Task) -> Outcome:

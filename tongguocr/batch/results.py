@@ -13,12 +13,14 @@ from pathlib import Path
 
 from tongguocr.batch.locks import Failure
 from tongguocr.errors import InputError
-from tongguocr.files import write_bytes, write_error
+from tongguocr.files import read_bytes, write_bytes, write_error
 from tongguocr.formats import FORMATS, Style, find_format, write_page
 from tongguocr.page import Page
 
 FAILED = "failed.tsv"
 """The pages of the last run that were not read, and why."""
+WARNINGS = "warnings.tsv"
+"""The pages that were read in this or an earlier run, but whose text should not be trusted, and why."""
 
 
 def parse_formats(written: str) -> tuple[str, ...]:
@@ -85,7 +87,34 @@ def write_failures(failures: Sequence[Failure], out: Path) -> None:
     if not failures:
         remove(path)
         return
-    rows = [("page", "file", "reason"), *((f.page, f.file, f.reason) for f in failures)]
+    _write_table(path, [("page", "file", "reason"), *((f.page, f.file, f.reason) for f in failures)])
+
+
+def record_warning(page: str, file: str, warning: str, out: Path) -> None:
+    """Put a page that was read into the table of warnings, or take it out if nothing is said against it.
+
+    The table has pages of earlier runs, too: what is done is not read again. Without rows there is none.
+    """
+    path = out / WARNINGS
+    head, *rows = _read_table(path) or [("page", "file", "warning")]
+    kept = [row for row in rows if row[0] != one_line(page)]
+    if warning:
+        kept.append((page, file, warning))
+    if kept:
+        if warning or len(kept) < len(rows):
+            _write_table(path, [head, *sorted(kept)])
+    elif rows:
+        remove(path)
+
+
+def _read_table(path: Path) -> list[tuple[str, ...]]:
+    if not path.exists():
+        return []
+    text = read_bytes(path).decode(errors="replace")
+    return [tuple(row.split("\t")) for row in text.splitlines()]
+
+
+def _write_table(path: Path, rows: Sequence[Sequence[str]]) -> None:
     table = "".join("\t".join(one_line(cell) for cell in row) + "\n" for row in rows)
     write_bytes(table.encode(errors="replace"), path)
 

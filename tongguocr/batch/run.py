@@ -23,9 +23,11 @@ from tongguocr.batch.pool import Pool, WorkerFailure
 from tongguocr.batch.record import record_job
 from tongguocr.batch.results import (
     FAILED,
+    WARNINGS,
     json_of,
     missing,
     one_line,
+    record_warning,
     remove,
     result_paths,
     write_failures,
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
 
 POLL_SECONDS = 0.5
 """Seconds between two looks at pages that another process reads."""
+WARNINGS_LOCK = "\0warnings"
+"""What is locked while the table of warnings is written: no page is called so."""
 
 
 def run_job(
@@ -145,7 +149,7 @@ class _Scheduler:
                 reason = (
                     f"{page.file}: page {page.name} cannot be claimed in {self.job.out / FOLDER} ({error})."
                 )
-                self.settled.append(Outcome(page.name, "failed", one_line(reason), 0, self.disk_full))
+                self.settled.append(Outcome(page.name, "failed", one_line(reason), disk_full=self.disk_full))
                 continue
             if paths:
                 yield Task(page, paths, self.locks.unfinished, self.job.style)
@@ -186,8 +190,20 @@ class _Scheduler:
             result = replace(
                 _fail(self.locks, page.name, page.file, result.reason), disk_full=result.disk_full
             )
+        elif result.state == "read":
+            self._record_warning(page, result.warning)
         self.locks.release(page.name)
         return result
+
+    def _record_warning(self, page: SourcePage, warning: str) -> None:
+        """One process after the other: all write one table. The page itself is still locked."""
+        if not warning and not (self.job.out / WARNINGS).exists():
+            return
+        while not self.locks.acquire(WARNINGS_LOCK):
+            time.sleep(POLL_SECONDS / 10)
+        with contextlib.suppress(InputError):  # On a full disk even this fails; the outcome still tells.
+            record_warning(page.name, page.file, warning, self.job.out)
+        self.locks.release(WARNINGS_LOCK)
 
 
 def _fail(locks: PageLocks, name: str, file: str, reason: str) -> Outcome:

@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager
 from typing import Any
 
 from tongguocr.batch.job import Job, Outcome, ReadPage
-from tongguocr.batch.results import FAILED
+from tongguocr.batch.results import FAILED, WARNINGS
 from tongguocr.batch.run import run_job
 from tongguocr.progress import PageBar, page_bar
 from tongguocr.sources import SourcePage
@@ -35,6 +35,7 @@ def run_with_progress(
                     counts[outcome.state] += 1
                     counts["characters"] += outcome.characters
                     counts["disk full"] += outcome.disk_full
+                    counts["doubtful"] += bool(outcome.warning)
                     _show(outcome, bar)
         except KeyboardInterrupt:
             stopped = True
@@ -59,6 +60,8 @@ def _show(outcome: Outcome, bar: PageBar) -> None:
     # On a full disk one page's reason is every page's, and stands at the end.
     if outcome.reason and not outcome.disk_full:
         bar.say(f"tongguocr: {outcome.reason}")
+    if outcome.warning:
+        bar.say(f"tongguocr: page {outcome.name}: {outcome.warning}")
 
 
 def summary(counts: Counter[str], job: Job) -> str:
@@ -71,6 +74,9 @@ def summary(counts: Counter[str], job: Job) -> str:
         parts.append(f"{counts['elsewhere']} read by another process")
     parts.append(f"{counts['failed']} failed")
     where = f"; {job.out / FAILED} says why" if counts["failed"] else ""
+    if counts["doubtful"]:
+        parts.append(f"{counts['doubtful']} not to be trusted")
+        where += f"; {job.out / WARNINGS} names them"
     return f"Pages: {', '.join(parts)}: {job.out}{where}"
 
 

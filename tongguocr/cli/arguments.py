@@ -37,7 +37,7 @@ def add_no_turn(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> No
         "--no-turn",
         dest="turn",
         action="store_false",
-        help="do not turn pages that lie on their side or upside down",
+        help="do not turn pages that lie on their side or upside down, or lean",
     )
 
 
@@ -79,6 +79,16 @@ def add_text(text: argparse._ArgumentGroup) -> None:
     text.add_argument(
         "--script", choices=("keep", "simplified"), default="keep", help="simplified: one for one, everywhere"
     )
+    text.add_argument(
+        "--min-confidence",
+        type=float,
+        default=0.0,
+        metavar="X",
+        help="characters less sure than this, from 0 to 1, are not written as read",
+    )
+    text.add_argument(
+        "--doubtful", choices=("mark", "omit"), default="mark", help="what is written for them: 〓, nothing"
+    )
 
 
 def text_style(args: argparse.Namespace) -> Style:
@@ -87,7 +97,7 @@ def text_style(args: argparse.Namespace) -> Style:
 
     if args.script == "simplified":
         simplify("學")
-    return Style(args.notes, args.flow, args.script, args.fold)
+    return Style(args.notes, args.flow, args.script, args.fold, args.min_confidence, args.doubtful)
 
 
 def warn_of_fonts(formats: Iterable[str]) -> None:

@@ -27,7 +27,7 @@ from tongguocr.formats import (
     render_page,
     write_page,
 )
-from tongguocr.formats.style import in_script
+from tongguocr.formats.style import in_style
 from tongguocr.page import Page
 from tongguocr.reader import Reader, Setup, open_reader
 from tongguocr.sources import MemoryFile, SourcePage
@@ -89,7 +89,7 @@ def _write(
 ) -> None:
     """Each page as it comes; several pages of a format that is no text as one file on standard output."""
     if several and not format.styled:
-        pages = (in_script(page, style.script) for _, page in results)
+        pages = (in_style(page, style) for _, page in results)
         write_out(_book(pages, format))
         return
     for page, result in results:
@@ -115,6 +115,8 @@ def _results(
     """The pages that could be read, in order; of the others the reason goes to `failed`."""
     for page, result in _in_process(pages, setup) if limit is None else _limited(pages, setup, limit):
         if isinstance(result, Page):
+            for warning in result.warnings:
+                complain(f"page {page.name}: {warning}")
             yield page, result
         else:
             failed(result)

@@ -91,6 +91,11 @@ class Engine(Protocol):
         return False
 
     @property
+    def least_confidence(self) -> float | None:
+        """Pages whose characters are less sure in the mean are not to be trusted; None if not measured."""
+        return None
+
+    @property
     def full_model(self) -> HfEngine | None:
         """The full-size model behind it, which can write about a picture without lines; None for others."""
         return None

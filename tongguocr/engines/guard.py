@@ -186,6 +186,10 @@ class Guarded(Engine):
     limits: Limits = Limits()
 
     @property
+    def least_confidence(self) -> float | None:
+        return self.engine.least_confidence
+
+    @property
     def calibrated(self) -> bool:
         """As the engine itself."""
         return self.engine.calibrated

@@ -23,7 +23,7 @@ from tongguocr.formats.registry import (
     find_format,
     page_stem,
 )
-from tongguocr.formats.style import Style, in_script
+from tongguocr.formats.style import Style, in_style
 
 if TYPE_CHECKING:
     from tongguocr.page import Page
@@ -103,7 +103,7 @@ def render_page(
 
     chosen = _choose(path, format)
     check_page(page, path)
-    return chosen.render(in_script(follow_text(page), style.script), path, style, image)
+    return chosen.render(in_style(follow_text(page), style), path, style, image)
 
 
 def write_book(

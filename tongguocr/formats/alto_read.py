@@ -20,12 +20,12 @@ from tongguocr.formats.txt import join_words
 from tongguocr.formats.xml import Element
 from tongguocr.formats.xml_lines import (
     KIND_OF_LABEL,
+    angle_and_skew,
     corners,
     direction_of,
     ids_from_xml,
     is_one_character,
     line_text,
-    quarter_turn,
     reading_order,
 )
 from tongguocr.geometry import Box, Point, bounds, make_box, union
@@ -65,7 +65,7 @@ def parse_alto(root: Element, path: Path) -> Page:
         raise InputError(f"{path}: the ALTO file has {len(pages)} pages; one is expected.")
     image = root.findtext("Description/sourceImageInformation/fileName") or ""
     image = line_text(image.strip(), f"{path}: fileName")
-    angle = quarter_turn(pages[0].get("ROTATION"), f"{path}: ROTATION")
+    angle, skew = angle_and_skew(pages[0].get("ROTATION"), f"{path}: ROTATION")
     context = _Context(path, _scale(root, pages[0], image, path), _kinds(root), angle)
     found = [line for space in pages[0] for line in _lines_of(space, ())]
     names = ids_from_xml([line.element.get("ID") for line in found], path)
@@ -75,7 +75,7 @@ def parse_alto(root: Element, path: Path) -> Page:
     ]
     order = reading_order(owners, _references(root, pages[0], found, names))
     lines = tuple(_read_line(found[i], names[i], context) for i in order)
-    return turn_page(Page(image, *_page_size(pages[0], lines, context), lines), angle)
+    return turn_page(Page(image, *_page_size(pages[0], lines, context), lines, skew=skew), angle)
 
 
 def _scale(root: Element, page: Element, image: str, path: Path) -> tuple[Decimal, Decimal]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from tongguocr.formats.alto_read import DIRECTION_OF_BASE
 from tongguocr.formats.numbers import EXACT, plain, to_decimal
 from tongguocr.formats.xml import Element, add, check_xml_text, new_root, render_xml, unique_name
-from tongguocr.formats.xml_lines import baseline, corners, ids_for_xml, runs_of_kind
+from tongguocr.formats.xml_lines import baseline, corners, ids_for_xml, runs_of_kind, whole_angle
 from tongguocr.geometry import Box, Point, union
 from tongguocr.page import Char, Kind, Line, Page, as_it_lies
 
@@ -35,7 +35,7 @@ _MAX_VARIANT = 3
 def render_alto(page: Page, path: Path) -> bytes:
     """The page as an ALTO file."""
     check_xml_text(page.image, f"{path}: image")
-    angle, page = page.angle, as_it_lies(page)
+    angle, whole, page = page.angle, whole_angle(page), as_it_lies(page)
     names = ids_for_xml(page.lines)
     taken = set(names)
     runs = runs_of_kind(page.lines)
@@ -47,7 +47,7 @@ def render_alto(page: Page, path: Path) -> bytes:
     size = {"WIDTH": str(int(page.width)), "HEIGHT": str(int(page.height))}
     page_attributes = {"ID": unique_name("page", taken), "PHYSICAL_IMG_NR": "1", **size}
     # The schema's degrees are how far the text leans to the left: as far as the page must be turned back.
-    rotation = {"ROTATION": str(angle)} if angle else {}
+    rotation = {"ROTATION": str(to_decimal(whole))} if whole else {}
     element = add(add(root, "Layout"), "Page", {**page_attributes, **rotation})
     space = add(element, "PrintSpace", {"HPOS": "0", "VPOS": "0", **size})
     for name, run in zip(blocks, runs, strict=True):

@@ -13,7 +13,7 @@ from math import ceil, floor
 from pathlib import Path
 
 from tongguocr.formats.xml import Element, add, check_xml_text, new_root, to_bytes, unique_name
-from tongguocr.formats.xml_lines import ids_for_xml, runs_of_kind
+from tongguocr.formats.xml_lines import ids_for_xml, runs_of_kind, whole_angle
 from tongguocr.geometry import Box, union
 from tongguocr.page import Direction, Line, Page, as_it_lies
 from tongguocr.version import __version__
@@ -37,7 +37,7 @@ STYLE: dict[Direction, dict[str, str]] = {
 def render_hocr(page: Page, path: Path) -> bytes:
     """The page as an hOCR file."""
     check_xml_text(page.image, f"{path}: image")
-    angle, page = page.angle, as_it_lies(page)
+    angle, page = whole_angle(page), as_it_lies(page)
     names = ids_for_xml(page.lines)
     taken = set(names)
     root = new_root("html", NAMESPACE, {_XML_LANG: "zh", "lang": "zh"})
@@ -75,11 +75,11 @@ def _write_head(root: Element, page: Page) -> None:
         add(head, "meta", {"name": name, "content": content})
 
 
-def _write_line(area: Element, line: Line, angle: int, name: str, taken: set[str], where: str) -> None:
+def _write_line(area: Element, line: Line, angle: float, name: str, taken: set[str], where: str) -> None:
     """The line's characters; without them, or where they do not spell its text, all of it as one word."""
     # Counterclockwise, so as far as the page must be turned clockwise; glyphs of a line that climbs lie too.
     leaning = (angle + (90 if line.direction == "bottom-to-top" else 0)) % 360
-    title = _bbox(line.box) + (f"; textangle {leaning}" if leaning else "")
+    title = _bbox(line.box) + (f"; textangle {leaning:g}" if leaning else "")
     attributes = {"class": "ocr_line", "id": name, "title": title, **STYLE[line.direction]}
     element = add(area, "span", attributes)
     words = [(char.text, char.box, char.confidence) for char in line.chars if char.text]

@@ -19,6 +19,8 @@ from tongguocr.page import ANGLES, DIRECTIONS, KINDS, Block, Char, Direction, Li
 
 FORMAT = "tongguocr-page"
 VERSION = 1
+MOST_SKEW = 45
+"""Degrees: what leans further lies on its side, and leans the other way there."""
 
 
 def parse_json(data: bytes, path: Path) -> Page:
@@ -71,7 +73,7 @@ def render_blocks(page: Page, blocks: tuple[Block, ...]) -> bytes:
         "image": page.image,
         "width": page.width,
         "height": page.height,
-        **_angle(page),
+        **_way_of_reading(page),
         "blocks": [
             {"lines": [line.id for line in block.lines(page)], "box": list(block.box)} for block in blocks
         ],
@@ -89,12 +91,15 @@ def _dump(value: object) -> str:
 
 def _head(page: Page) -> dict[str, object]:
     head: dict[str, object] = {"format": FORMAT, "version": VERSION, "image": page.image}
-    return head | {"width": plain(page.width), "height": plain(page.height), **_angle(page)}
+    size: dict[str, object] = {"width": plain(page.width), "height": plain(page.height)}
+    return head | size | _way_of_reading(page) | ({"warnings": list(page.warnings)} if page.warnings else {})
 
 
-def _angle(page: Page) -> dict[str, object]:
-    """The page's angle, where it was turned: few are."""
-    return {"angle": plain(page.angle)} if page.angle else {}
+def _way_of_reading(page: Page) -> dict[str, object]:
+    """How the page was turned, and whether black and white were exchanged: few pages need it."""
+    told: dict[str, object] = {"angle": plain(page.angle)} if page.angle else {}
+    told |= {"skew": plain(page.skew)} if page.skew else {}
+    return told | ({"inverted": True} if page.inverted else {})
 
 
 def _line_object(line: Line) -> dict[str, object]:
@@ -143,7 +148,19 @@ def _page(data: Any, path: Path) -> Page:
     image, angle = one_line(data.get("image", ""), f"{where}image"), data.get("angle", 0)
     if isinstance(angle, bool) or angle not in ANGLES:
         raise InputError(f"{where}angle must be one of {', '.join(map(str, ANGLES))}.")
-    return Page(image, width, height, lines, angle=int(angle))
+    skew, warnings = data.get("skew", 0), _list(data, "warnings", where)
+    if not is_number(skew) or abs(skew) > MOST_SKEW:
+        raise InputError(f"{where}skew must be a number from -{MOST_SKEW} to {MOST_SKEW}.")
+    return Page(
+        image,
+        width,
+        height,
+        lines,
+        angle=int(angle),
+        skew=skew,
+        inverted=_choice(data.get("inverted", False), (False, True), f"{where}inverted"),
+        warnings=tuple(one_line(item, f"{where}warnings[{n}]") for n, item in enumerate(warnings)),
+    )
 
 
 def _check_version(version: Any, path: Path) -> None:

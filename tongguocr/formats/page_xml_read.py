@@ -19,12 +19,12 @@ from tongguocr.formats.txt import join_words
 from tongguocr.formats.xml import Element
 from tongguocr.formats.xml_lines import (
     KIND_OF_LABEL,
+    angle_and_skew,
     corners,
     direction_of,
     ids_from_xml,
     is_one_character,
     line_text,
-    quarter_turn,
     reading_order,
 )
 from tongguocr.geometry import Point, bounds, union
@@ -58,20 +58,21 @@ def parse_page_xml(root: Element, path: Path) -> Page:
     owners = [[e.get("id", "") for e in (line.element, *line.regions)] for line in found]
     references = [ref for order in page.findall("ReadingOrder") for ref in _references(order, path)]
     names = ids_from_xml([line.element.get("id") for line in found], path)
-    angle = _angle(page, path)
+    angle, skew = _angle(page, path)
     lines = [_read_line(found[i], page, angle, names[i], path) for i in reading_order(owners, references)]
     width, height = (_size(page, name, path) for name in ("imageWidth", "imageHeight"))
     image = line_text(page.get("imageFilename", ""), f"{path}: imageFilename")
-    return turn_page(Page(image, width, height, tuple(lines)), angle)
+    return turn_page(Page(image, width, height, tuple(lines), skew=skew), angle)
 
 
-def _angle(page: Element, path: Path) -> int:
-    """How far the page must be turned, by its own word, or by that of its regions where all say the same."""
+def _angle(page: Element, path: Path) -> tuple[int, float]:
+    """How far the page must be turned, in quarters and beyond: by its own word, or by that of its regions
+    where all say the same."""
     where = f"{path}: orientation"
     if page.get("orientation"):
-        return quarter_turn(page.get("orientation"), where)
-    turns = {quarter_turn(region.get("orientation"), where) for region in page.iterfind("TextRegion")}
-    return turns.pop() if len(turns) == 1 else 0
+        return angle_and_skew(page.get("orientation"), where)
+    turns = {angle_and_skew(region.get("orientation"), where) for region in page.iterfind("TextRegion")}
+    return turns.pop() if len(turns) == 1 else (0, 0.0)
 
 
 def _size(page: Element, name: str, path: Path) -> int:

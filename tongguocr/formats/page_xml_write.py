@@ -19,10 +19,10 @@ from itertools import groupby
 from math import floor
 from pathlib import Path
 
-from tongguocr.formats.numbers import plain
+from tongguocr.formats.numbers import plain, to_decimal
 from tongguocr.formats.style import PAGE_SCHEMAS, PageSchema
 from tongguocr.formats.xml import Element, add, check_xml_text, new_root, render_xml, unique_name
-from tongguocr.formats.xml_lines import baseline, corners, ids_for_xml, runs_of_kind
+from tongguocr.formats.xml_lines import baseline, corners, ids_for_xml, runs_of_kind, whole_angle
 from tongguocr.geometry import Point, bounds, union
 from tongguocr.page import Kind, Line, Page, as_it_lies
 
@@ -46,6 +46,8 @@ class _Context:
     schema: PageSchema
     path: Path
     angle: int
+    whole: float
+    """The angle, and what the page leans beyond it."""
     taken: set[str]
 
     @property
@@ -63,7 +65,7 @@ def render_page_xml(
     _metadata(root, created or datetime.now(UTC))
     check_xml_text(page.image, f"{path}: image")
     names = ids_for_xml(page.lines)
-    context = _Context(schema, path, page.angle, set(names))
+    context = _Context(schema, path, page.angle, whole_angle(page), set(names))
     page = as_it_lies(page)
     size = {"imageWidth": str(int(page.width)), "imageHeight": str(int(page.height))}
     turned = {} if context.is_old else _orientation(context)
@@ -78,8 +80,9 @@ def render_page_xml(
 
 def _orientation(context: _Context) -> dict[str, str]:
     """How far the page must be turned clockwise; by the schema, from -179.999 to 180."""
-    angle = context.angle
-    return {"orientation": str(angle if angle <= 180 else angle - 360)} if angle else {}
+    whole = context.whole
+    clockwise = to_decimal(whole) if whole <= 180 else to_decimal(whole) - 360
+    return {"orientation": str(clockwise)} if whole else {}
 
 
 def _runs(lines: Sequence[Line], context: _Context) -> list[list[int]]:

@@ -1,6 +1,7 @@
 """How a page's text is written: what the formats leave to the one who asks.
 
-`notes`, `flow` and `fold` act on plain text and Markdown, `page_schema` on PAGE XML, `script` everywhere. The
+`notes`, `flow` and `fold` act on plain text and Markdown, `page_schema` on PAGE XML, `script` and
+`min_confidence` everywhere. The
 other formats hold all lines with their kinds, whatever the style.
 
 Traditional characters become simplified ones by OpenCC's rules: a phrase that it knows keeps a character that
@@ -27,8 +28,13 @@ Script: TypeAlias = Literal["keep", "simplified"]
 PageSchema: TypeAlias = Literal["2019-07-15", "2013-07-15"]
 """Versions of PAGE XML."""
 PAGE_SCHEMAS: tuple[PageSchema, ...] = get_args(PageSchema)
+Doubtful: TypeAlias = Literal["mark", "omit"]
+"""Characters that are not sure enough: 〓 in their place, or nothing."""
 NOTES: tuple[Notes, ...] = get_args(Notes)
 SCRIPTS: tuple[Script, ...] = get_args(Script)
+DOUBTFUL: tuple[Doubtful, ...] = get_args(Doubtful)
+GETA = "〓"
+"""Stands for a character that is not known."""
 _SELECTORS = (range(0xFE00, 0xFE10), range(0xE0100, 0xE01F0))
 """Variation selectors."""
 
@@ -45,6 +51,9 @@ class Style:
     """Of every character, candidates included."""
     fold: bool = False
     """The fold's lines, running titles and folio numbers, are written too."""
+    min_confidence: float = 0.0
+    """What is less sure is not written as it was read."""
+    doubtful: Doubtful = "mark"
 
     page_schema: PageSchema = PAGE_SCHEMAS[0]
     """Of PAGE XML: the newest, or that of 2013, without which Transkribus takes no file."""
@@ -56,6 +65,41 @@ class Style:
             raise InputError(f"notes: {self.notes!r} is not one of {', '.join(NOTES)}.")
         if self.script not in SCRIPTS:
             raise InputError(f"script: {self.script!r} is not one of {', '.join(SCRIPTS)}.")
+        if self.doubtful not in DOUBTFUL:
+            raise InputError(f"doubtful: {self.doubtful!r} is not one of {', '.join(DOUBTFUL)}.")
+        if not 0 <= self.min_confidence <= 1:
+            raise InputError(f"min_confidence: {self.min_confidence} is not between 0 and 1.")
+
+
+def in_style(page: Page, style: Style) -> Page:
+    """The page as every format has it: without what is not sure enough, and in its script."""
+    return in_script(_without_doubts(page, style) if style.min_confidence else page, style.script)
+
+
+def _without_doubts(page: Page, style: Style) -> Page:
+    return replace(page, lines=tuple(_sure_line(line, style) for line in page.lines))
+
+
+def _sure_line(line: Line, style: Style) -> Line:
+    """The line with 〓, or nothing, for characters that are not sure enough; unknown confidence is enough.
+
+    What was read there stays among the candidates of 〓. A line whose characters are not known is one doubt.
+    """
+    if "".join(char.text for char in line.chars) != line.text or not line.chars:
+        doubtful = line.text and line.confidence is not None and line.confidence < style.min_confidence
+        return replace(line, text=GETA if style.doubtful == "mark" else "") if doubtful else line
+    chars = tuple(_sure_char(char, style) for char in line.chars)
+    if style.doubtful == "omit":
+        chars = tuple(char for char in chars if char.text)
+    return replace(line, text="".join(char.text for char in chars), chars=chars)
+
+
+def _sure_char(char: Char, style: Style) -> Char:
+    if not char.text or char.confidence is None or char.confidence >= style.min_confidence:
+        return char
+    if style.doubtful == "omit":
+        return replace(char, text="")
+    return replace(char, text=GETA, candidates=((char.text, char.confidence), *char.candidates))
 
 
 def in_script(page: Page, script: Script) -> Page:

@@ -12,7 +12,7 @@ from tongguocr.formats.numbers import parse_number
 from tongguocr.formats.txt import characters, has_line_break
 from tongguocr.formats.xml import unique_name
 from tongguocr.geometry import Box, Point, centre, turn_box, turn_point
-from tongguocr.page import Direction, Kind, Line, guess_direction, turn_line
+from tongguocr.page import Direction, Kind, Line, Page, guess_direction, turn_line
 
 KIND_OF_LABEL: dict[str, Kind] = {
     "main": "main",
@@ -37,6 +37,8 @@ KIND_OF_LABEL: dict[str, Kind] = {
 What a European book prints as header and page number stands on the centre fold of a Chinese one.
 """
 
+SKEW_DIGITS = 4
+"""Behind the point, of degrees."""
 _INDENTATION = re.compile(r"^[ \t]*[\r\n][ \t\r\n]*|[ \t\r\n]*[\r\n][ \t]*$")
 _ORIGIN = (0, 0)
 """A picture without extent turns about its corner."""
@@ -112,12 +114,19 @@ def corners(box: Box) -> tuple[Point, ...]:
     return ((x0, y0), (x1, y0), (x1, y1), (x0, y1))
 
 
-def quarter_turn(written: str | None, where: str) -> int:
-    """The angle that a file gives its page, as 0, 90, 180 or 270 degrees; 0 where it gives none.
+def angle_and_skew(written: str | None, where: str) -> tuple[int, float]:
+    """The angle that a file gives its page, 0, 90, 180 or 270 degrees, and the skew that is left; 0 if none.
 
-    Other programs write the page's skew in the same place: that is no turn.
+    A skew is no turn: boxes stay those of the image.
     """
-    return round(parse_number(written, where) / 90) * 90 % 360 if written else 0
+    whole = parse_number(written, where) if written else 0
+    quarters = round(whole / 90)
+    return quarters * 90 % 360, round(float(whole) - 90 * quarters, SKEW_DIGITS)
+
+
+def whole_angle(page: Page) -> float:
+    """The page's angle and skew as one number, from 0 to 360, as files of XML have it."""
+    return round((page.angle + page.skew) % 360, SKEW_DIGITS)
 
 
 def direction_of(box: Box, text: str, angle: int) -> Direction:

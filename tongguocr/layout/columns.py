@@ -18,6 +18,7 @@ from tongguocr.geometry import Box, centre, union, width
 from tongguocr.layout.frame import WritingMode, guess_writing_mode, turn_upright
 from tongguocr.layout.order import order_lines
 from tongguocr.page import Line, Page
+from tongguocr.straight import as_read
 
 SHARED = 0.5
 """A line goes on with a column if it shares this part of the narrower width, or has its middle in it."""
@@ -52,6 +53,10 @@ def number_columns(page: Page, direction: WritingMode | None = None) -> Page:
     lines = page.lines
     if all(line.column is not None and line.row is not None for line in lines):
         return page
+    if page.skew:
+        upright = number_columns(as_read(replace(page, pixels=None)), direction).lines
+        pairs = zip(lines, upright, strict=True)
+        return replace(page, lines=tuple(replace(a, column=b.column, row=b.row) for a, b in pairs))
     mode = direction or guess_writing_mode(lines)
     boxes = _upright_boxes(lines, mode)
     notes = {k for k, line in enumerate(lines) if line.kind == "note"}

@@ -8,7 +8,7 @@ numpy alone; the weights are checked by their SHA-256.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
@@ -25,9 +25,12 @@ from tongguocr.layout.link import drop_strays, link_characters, make_lines
 from tongguocr.layout.notes import mend_kinds
 from tongguocr.layout.order import order_lines
 from tongguocr.layout.peaks import Characters, Floats, concatenate, find_peaks, without_echoes
+from tongguocr.layout.polarity import is_white_on_black
 from tongguocr.layout.rules import find_rules
+from tongguocr.layout.skew import ENOUGH, LEAST_SKEW, skew_of
 from tongguocr.layout.tiling import cut_tiles, is_blank, padded, to_grey
 from tongguocr.page import Line, Page, Pixels, turn_page
+from tongguocr.straight import as_read, as_scanned
 from tongguocr.weights import MANIFEST, SHIPPED, open_session, read_checked, read_manifest
 
 DETECTORS = ("tongguocr", "rapidocr")
@@ -72,6 +75,8 @@ FEWEST_TURNED = 8
 """Fewer characters than this do not turn a page."""
 TURNED_SHARE = 0.6
 """So many of the characters must say the same of a page's turn."""
+AS_MUCH = 0.95
+"""A page's skew is believed if this part of its text, by its scores, is found again upright."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +103,7 @@ class CharacterDetector:
         height, width = pixels.shape[:2]
         lines = make_lines(chars, drop_strays(chars, chains, width, height))
         lines = tuple(_on_page(line, width, height) for line in lines)
-        return Detection(drop_faint(lines, pixels), angle_of(chars))
+        return Detection(drop_faint(lines, pixels), angle_of(chars), skew_of(chars, pixels))
 
     def find_characters(self, pixels: Pixels) -> Characters:
         """All characters, in page pixels, from the look that sees them best."""
@@ -212,30 +217,64 @@ def find_lines(
 ) -> Page:
     """The page with the lines that the detector finds, in reading order, numbered in it.
 
-    Lines that the page had before are not looked at and not kept. With `turn`, a page that lies on its side
-    or upside down is turned first, and the result's `angle` says so.
+    Lines that the page had before are not looked at and not kept. A page that is white on black is looked at
+    with both exchanged, and the result is `inverted`. With `turn`, a page that lies on its side or upside
+    down is turned first, and one that leans is looked at upright: the result's `angle` and `skew` say so.
     """
-    page, lines = _detect_upright(page, detector) if turn else (page, _detect(page, detector).lines)
-    found = replace(page, lines=mend_kinds(lines) if detector.tells_kinds else lines)
-    rules = find_rules(page.pixels) if lines and page.pixels is not None else None
+    page, lines = _detect_upright(_as_unknown(page), detector, turn)
+    found = replace(as_read(page), lines=mend_kinds(lines) if detector.tells_kinds else lines)
+    rules = find_rules(found.pixels) if lines and found.pixels is not None else None
     ordered = order_lines(found, direction, keep_kinds=detector.tells_kinds, rules=rules)
     numbered = tuple(replace(line, id=f"l{k}") for k, line in enumerate(ordered.lines, start=1))
-    return number_columns(replace(ordered, lines=numbered), direction)
+    return as_scanned(number_columns(replace(ordered, lines=numbered), direction), page)
 
 
-def _detect_upright(page: Page, detector: LineDetector) -> tuple[Page, tuple[Line, ...]]:
-    """The page as it is to be read, and its lines there; the turned page is not asked again how it lies."""
+def _as_unknown(page: Page) -> Page:
+    """The page as if nothing had been found on it."""
+    return replace(page, lines=(), skew=0.0, inverted=False, warnings=())
+
+
+def _detect_upright(page: Page, detector: LineDetector, turn: bool) -> tuple[Page, tuple[Line, ...]]:
+    """The page, knowing how it is to be read, and its lines there."""
     seen = _detect(page, detector)
-    if not seen.angle:
-        return page, seen.lines
-    upright = turn_page(replace(page, lines=()), seen.angle)
-    return upright, _detect(upright, detector).lines
+    if page.pixels is not None and is_white_on_black(seen.lines, page.pixels):
+        page = replace(page, inverted=True)
+        seen = _detect(page, detector)
+    if turn and seen.angle:
+        # The turned page is not asked again how it lies.
+        page = turn_page(page, seen.angle)
+        seen = _detect(page, detector)
+    if turn and abs(seen.skew) >= LEAST_SKEW:
+        page, seen = _straighten(page, seen, detector)
+    return page, seen.lines
+
+
+def _straighten(page: Page, seen: Detection, detector: LineDetector) -> tuple[Page, Detection]:
+    """The page with the skew that it is seen to have, unless less is seen of its text once that is undone."""
+    skew = seen.skew
+    for _ in range(2):
+        leaning = replace(page, skew=round(skew, 2))
+        better = _detect(leaning, detector)
+        if _worth(better.lines) < AS_MUCH * _worth(seen.lines):
+            break
+        page, seen, skew = leaning, better, skew + better.skew
+        # Where much leans, characters are missed, and the rest tell the angle less exactly.
+        if abs(better.skew) < ENOUGH:
+            break
+    return page, seen
+
+
+def _worth(lines: Sequence[Line]) -> float:
+    """How much text was found, by how sure it is."""
+    return sum((line.confidence or 0.0) * max(len(line.chars), 1) for line in lines)
 
 
 def _detect(page: Page, detector: LineDetector) -> Detection:
-    if page.pixels is None:
+    """What the detector finds on the page as it is read."""
+    pixels = as_read(page).pixels
+    if pixels is None:
         raise ValueError("lines are found in a page's pixels, and this page has none")
-    return detector.detect(page.pixels)
+    return detector.detect(pixels)
 
 
 def open_detector(name: str = "tongguocr", weights: Path | None = None, threads: int = 0) -> LineDetector:

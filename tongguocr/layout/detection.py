@@ -16,6 +16,8 @@ class Detection:
     """In any order."""
     angle: int = 0
     """Degrees clockwise by which the picture must be turned to stand upright: 0, 90, 180 or 270."""
+    skew: float = 0.0
+    """Degrees clockwise by which it must be turned further for its lines to stand upright; 0 if unsure."""
 
 
 class LineDetector(Protocol):

@@ -16,7 +16,7 @@ from tongguocr.errors import InputError
 from tongguocr.files import read_bytes
 from tongguocr.formats import FORMATS, render_page
 from tongguocr.formats.page_json import parse_json
-from tongguocr.formats.style import in_script
+from tongguocr.formats.style import in_style
 from tongguocr.page import Page
 from tongguocr.reader import take_lines
 from tongguocr.serve.jobs import Job, load_bounded
@@ -106,7 +106,7 @@ def book_result(
     def pages() -> Iterator[Page]:
         for number in sorted(job.done):
             check()
-            yield in_script(_load(job, number, options, path.parent, bounds), options.style.script)
+            yield in_style(_load(job, number, options, path.parent, bounds), options.style)
 
     try:
         FORMATS[options.format].write_book(pages(), path)

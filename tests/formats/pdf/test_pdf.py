@@ -32,9 +32,10 @@ from tongguocr.formats.pdf import (
 from tongguocr.formats.pdf.file import MAX_CODES, glyphless_font, to_unicode
 from tongguocr.formats.pdf.text import text_layer
 from tongguocr.formats.txt import characters
-from tongguocr.geometry import Box
+from tongguocr.geometry import Box, centre, width
 from tongguocr.page import ANGLES, Char, Direction, Kind, Line, Page, turn_page, turn_pixels
 from tongguocr.sources import load_pixels, open_source
+from tongguocr.straight import as_scanned, straight_size
 
 pikepdf = pytest.importorskip("pikepdf")
 pdfium = pytest.importorskip("pypdfium2")
@@ -295,6 +296,30 @@ def test_text_lies_on_the_ink_of_a_jpeg_that_lies_on_its_side(
     ]
     assert pictures[0].size == pictures[1].size
     assert np.abs(np.subtract(*(np.asarray(picture, int) for picture in pictures))).mean() < 5
+
+
+@pytest.mark.parametrize("skew", [-15.0, 8.0])
+def test_text_lies_on_the_ink_of_a_page_that_leans(example: tuple[Page, bytes], skew: float) -> None:
+    """Marks are the characters' own, leaning as they do: their middles are where the boxes' middles are."""
+    upright, _ = example
+    leaning = replace(upright, skew=skew, lines=())
+    size = straight_size(leaning)
+    dx, dy = (size[0] - upright.width) / 2, (size[1] - upright.height) / 2
+    lines = tuple(_moved(line, dx, dy) for line in upright.lines)
+    page = as_scanned(replace(upright, width=size[0], height=size[1], lines=lines), leaning)
+    data = render_pdf(replace(page, pixels=load_pixels(EXAMPLES / upright.image)), Path("a.pdf"))
+    for char, mark in marks(data, page):
+        if char.box[0] > 0 and char.box[2] < page.width and char.box[1] > 0 and char.box[3] < page.height:
+            assert centre(mark) == pytest.approx(centre(char.box), abs=0.2 * width(char.box))
+
+
+def _moved(line: Line, dx: float, dy: float) -> Line:
+    def move(box: Box) -> Box:
+        return (box[0] + dx, box[1] + dy, box[2] + dx, box[3] + dy)
+
+    chars = tuple(replace(char, box=move(char.box)) for char in line.chars)
+    outline = line.polygon and tuple((x + dx, y + dy) for x, y in line.polygon)
+    return replace(line, box=move(line.box), polygon=outline, chars=chars)
 
 
 def test_text_draws_nothing() -> None:

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable
+from dataclasses import replace
+from math import cos, radians, sin
 from pathlib import Path
 from typing import BinaryIO
 
@@ -27,6 +29,7 @@ from tongguocr.formats.pdf.image import (
 from tongguocr.formats.pdf.text import FORM_NAME, numbers, text_layer
 from tongguocr.formats.scan import is_one_image
 from tongguocr.page import Page
+from tongguocr.straight import as_read, straight_point
 
 DPI = 300
 """Pixels an inch: image files seldom tell it truly, and only the size on paper hangs on it."""
@@ -98,14 +101,16 @@ def _picture(page: Page, path: Path, images: Path | None, image: Path | None) ->
 def _add_page(pdf: PdfFile, page: Page, picture: Picture, shared: str, tree: int, path: Path) -> int:
     scale = min(_POINTS / DPI, _MAX_SIDE / max(page.width, page.height))
     width, height = scale * page.width, scale * page.height
-    layer = text_layer(page, scale)
+    straight = as_read(replace(page, pixels=None))
+    layer = text_layer(straight, scale)
     if len(layer.texts) > MAX_CODES:
         raise InputError(f"{path}: the page has more than {MAX_CODES} characters and line ends.")
     turn = numbers(v * side for v, side in zip(picture.turn, (width, height) * 3, strict=True))
-    data = f"q {turn} cm /Image Do Q\n{layer.content}".encode("ascii")
+    data = f"q {turn} cm /Image Do Q\n{_leaning(layer.content, page, straight, scale)}".encode("ascii")
     box = f"[0 0 {numbers((width, height))}]"
     font = f"/Font << /Text {add_font(pdf, shared, layer.texts, layer.widths)} 0 R >>" if layer.texts else ""
-    entries = f"/Type /XObject /Subtype /Form /BBox {box} /Resources << {font} >>"
+    whole = f"[0 0 {numbers((scale * straight.width, scale * straight.height))}]"
+    entries = f"/Type /XObject /Subtype /Form /BBox {whole} /Resources << {font} >>"
     forms = [pdf.add_stream(form.encode("ascii"), entries) for form in layer.forms]
     named = "".join(f" /{FORM_NAME}{n} {form} 0 R" for n, form in enumerate(forms))
     image = f"/XObject << /Image {add_picture(pdf, picture)} 0 R{named} >>"
@@ -113,3 +118,14 @@ def _add_page(pdf: PdfFile, page: Page, picture: Picture, shared: str, tree: int
         f"<< /Type /Page /Parent {tree} 0 R /MediaBox {box}"
         f" /Resources << {font} {image} >> /Contents {pdf.add_stream(data)} 0 R >>"
     )
+
+
+def _leaning(content: str, page: Page, straight: Page, scale: float) -> str:
+    """Operators for the page once its skew is undone, which write on the page as its picture leans."""
+    if not page.skew:
+        return content
+    t = radians(page.skew)
+    x, y = straight_point((0.0, straight.height), page, back=True)
+    # The lower left corner of the straight page, and the way of its axes, on a page that counts upwards.
+    matrix = (cos(t), sin(t), -sin(t), cos(t), scale * x, scale * (page.height - y))
+    return f"q {numbers(matrix)} cm\n{content}\nQ"
