@@ -17,7 +17,7 @@ from PIL import Image
 from recognise_pages import make_page
 
 import tongguocr
-from tongguocr.engines.base import BlockInput, BlockReading, LineReading
+from tongguocr.engines.base import BlockInput, BlockReading, Engine, LineReading, lines_on_page
 from tongguocr.errors import InputError
 from tongguocr.formats import read_page, write_page
 from tongguocr.layout.detection import Detection
@@ -26,7 +26,7 @@ from tongguocr.reader import Reader
 from tongguocr.sources.given import page_of
 
 
-class Counting:
+class Counting(Engine):
     """Says of every line how many it has read so far."""
 
     def __init__(self) -> None:
@@ -36,9 +36,9 @@ class Counting:
         readings = []
         for block in blocks:
             lines = []
-            for _ in block.lines:
+            for line in lines_on_page(block):
                 self.count += 1
-                lines.append(LineReading((Char(str(self.count), (0, 0, 1, 1), 1.0),), "read"))
+                lines.append(LineReading((Char(str(self.count), line.box, 1.0),), "read"))
             readings.append(BlockReading(tuple(lines)))
         return readings
 
