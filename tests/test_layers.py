@@ -30,6 +30,7 @@ LAYERS = (
     ("api",),
     ("evaluate", "batch"),
     ("serve",),
+    ("proofread",),
     ("training",),
     ("cli",),
     ("__main__",),

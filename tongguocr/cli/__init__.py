@@ -22,6 +22,7 @@ from tongguocr.cli import (
     export_sft,
     lines,
     plot,
+    proofread,
     read,
     serve,
     synth,
@@ -36,6 +37,7 @@ from tongguocr.version import __version__
 
 COMMANDS = {
     "read": read,
+    "proofread": proofread,
     "serve": serve,
     "lines": lines,
     "blocks": blocks,

@@ -1,0 +1,258 @@
+"""A few words about every page of a book, and its text for search, without keeping the pages in memory.
+
+In: files, looked at once in the background, and changes as they come. Out: the list of pages and their texts.
+What was learned of files lies in a file of its own, so that a book of a thousand pages opens at once the next
+time; a page whose files have changed since is looked at anew.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tongguocr.errors import InputError
+from tongguocr.files import read_bytes, write_bytes
+from tongguocr.formats.doubts import reason_for
+from tongguocr.formats.page_json import FORMAT
+from tongguocr.page import Char
+from tongguocr.proofread.book import Book, BookPage
+from tongguocr.proofread.models import PageEntry, State
+from tongguocr.proofread.page_data import count_doubts
+from tongguocr.proofread.store import PageState, Store
+
+CACHE, VERSION = "pages.json", 1
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What is known of a page."""
+
+    known: bool = False
+    """Whether there is a page, and not only a picture."""
+    proofread: bool = False
+    version: int = 0
+    doubts: int = 0
+    width: int = 0
+    height: int = 0
+    lines: tuple[tuple[str, str], ...] = ()
+    """Ids and texts."""
+    problem: str = ""
+
+
+class Overview:
+    """The summaries of a book's pages."""
+
+    def __init__(self, store: Store) -> None:
+        self.store, self.book = store, store.book
+        self._lock = threading.Lock()
+        self._found: dict[int, Summary] = {}
+        self._reading: dict[int, State] = {}
+        """Pages that are being read, or could not be."""
+        self._messages: dict[int, str] = {}
+        self._cached = _read_cache(self.book)
+        self._scan: threading.Thread | None = None
+        self._closed = False
+
+    def summary(self, number: int) -> Summary:
+        """What is known of a page; its files are looked at if nobody did so yet."""
+        with self._lock:
+            found = self._found.get(number)
+        if found is None:
+            found = self._look(self.book.page(number))
+            with self._lock:
+                found = self._found.setdefault(number, found)
+        return found
+
+    def update(self, state: PageState) -> Summary:
+        """Take note of a page that has changed."""
+        summary = summarise(state)
+        with self._lock:
+            self._found[state.book_page.number] = summary
+        return summary
+
+    def set_reading(self, number: int, state: State | None, message: str = "") -> None:
+        """Take note that a page is being read, could not be, or is neither."""
+        with self._lock:
+            if state is None:
+                self._reading.pop(number, None)
+            else:
+                self._reading[number] = state
+            self._messages[number] = message
+
+    def set_size(self, number: int, width: int, height: int) -> None:
+        """Take note of the size of a page that has not been read."""
+        with self._lock:
+            if number in self._found and not self._found[number].known:
+                self._found[number] = replace(self._found[number], width=width, height=height)
+
+    def state(self, number: int) -> State:
+        """Where the page is on its way."""
+        summary = self.summary(number)
+        with self._lock:
+            reading = self._reading.get(number)
+        if reading == "reading":
+            return "reading"
+        if summary.known:
+            return "proofread" if summary.proofread else "read"
+        return "failed" if summary.problem else reading or "unread"
+
+    def entry(self, number: int) -> PageEntry:
+        """The page in the list of the book."""
+        found, page = self.summary(number), self.book.page(number)
+        message = found.problem or self._messages.get(number) or None
+        state = self.state(number)
+        return PageEntry.model_construct(
+            number=number,
+            name=page.name,
+            width=found.width,
+            height=found.height,
+            state=state,
+            doubts=found.doubts,
+            version=found.version,
+            message=message,
+        )
+
+    def entries(self) -> list[PageEntry]:
+        """All pages of the book; those that nobody looked at yet are there with what their names tell."""
+        with self._lock:
+            looked = set(self._found)
+        return [
+            self.entry(page.number) if page.number in looked else self._unlooked(page)
+            for page in self.book.pages
+        ]
+
+    def _unlooked(self, page: BookPage) -> PageEntry:
+        there = self.book.file(page, ".json").exists() or self.book.journal(page).exists()
+        state: State = "read" if there else self._reading.get(page.number, "unread")
+        return PageEntry.model_construct(
+            number=page.number,
+            name=page.name,
+            width=0,
+            height=0,
+            state=state,
+            doubts=0,
+            version=0,
+            message=None,
+        )
+
+    def ready(self) -> int:
+        """How many pages are marked as proofread."""
+        with self._lock:
+            return sum(summary.proofread for summary in self._found.values())
+
+    def start(self, told: Callable[[int], None], done: Callable[[], None]) -> None:
+        """Look at all pages in the background; `told` of each, `done` at the end."""
+
+        def scan() -> None:
+            for page in self.book.pages:
+                if self._closed:
+                    return
+                with self._lock:
+                    looked = page.number in self._found
+                if not looked:
+                    self.summary(page.number)
+                    told(page.number)
+            self.save()
+            done()
+
+        self._scan = threading.Thread(target=scan, daemon=True)
+        self._scan.start()
+
+    def wait(self, seconds: float | None = None) -> None:
+        """Until every page was looked at."""
+        if self._scan is not None:
+            self._scan.join(seconds)
+
+    def close(self) -> None:
+        """Look no further, and keep what is known."""
+        self._closed = True
+        self.wait()
+        self.save()
+
+    def save(self) -> None:
+        """Write down what is known of files."""
+        with self._lock:
+            found = dict(self._found)
+        pages = {
+            page.name: {"stamp": stamp, **asdict(found[page.number])}
+            for page in self.book.pages
+            if page.number in found and found[page.number].known and (stamp := _stamp(self.book, page))
+        }
+        data = json.dumps({"version": VERSION, "pages": pages}, ensure_ascii=False)
+        write_bytes(data.encode(), self.book.own(CACHE))
+
+    def _look(self, page: BookPage) -> Summary:
+        cached = self._cached.get(page.name)
+        if cached is not None and cached.get("stamp") == _stamp(self.book, page):
+            try:
+                return _from_cache(cached)
+            except (KeyError, TypeError, ValueError):
+                pass
+        try:
+            return _quick_look(self.book, page) or summarise(self.store.state(page.number))
+        except InputError as error:
+            return Summary(problem=str(error))
+
+
+def summarise(state: PageState) -> Summary:
+    """What there is to know of an open page."""
+    page = state.page
+    lines = tuple((line.id, line.text) for line in page.lines)
+    size = page.width, page.height
+    return Summary(state.known, state.proofread, state.version, count_doubts(page), *size, lines)
+
+
+def _quick_look(book: Book, page: BookPage) -> Summary | None:
+    """What our JSON tells of a page that nobody edited; None where more has to be looked at.
+
+    Checking everything in the file, as opening the page does, takes five times as long.
+    """
+    path = book.file(page, ".json")
+    if book.journal(page).exists() or not path.exists():
+        return None
+    try:
+        data = json.loads(read_bytes(path))
+        if data["format"] != FORMAT:
+            return None
+        chars = [char for line in data["lines"] for char in line.get("chars", ())]
+        doubts = sum(reason_for(_judged(char)) is not None for char in chars)
+        lines = tuple((str(line["id"]), str(line.get("text", ""))) for line in data["lines"])
+        return Summary(True, False, 0, doubts, int(data["width"]), int(data["height"]), lines)
+    except (KeyError, TypeError, ValueError, RecursionError):
+        return None
+
+
+def _judged(char: dict[str, Any]) -> Char:
+    """As much of a character as its doubts hang on."""
+    confidence, picture, surprise = (char.get(key) for key in ("confidence", "picture", "surprise"))
+    return Char("", (0, 0, 0, 0), confidence, (), picture, surprise)
+
+
+def _stamp(book: Book, page: BookPage) -> list[list[int]]:
+    """Changes with the page's files; empty where there are none."""
+    found = []
+    for path in (book.file(page, ".json"), book.journal(page)):
+        try:
+            stat = path.stat()
+        except OSError:
+            continue
+        found.append([stat.st_mtime_ns, stat.st_size])
+    return found
+
+
+def _read_cache(book: Book) -> dict[str, dict[str, Any]]:
+    path: Path = book.own(CACHE)
+    try:
+        data = json.loads(path.read_bytes())
+        return dict(data["pages"]) if data["version"] == VERSION else {}
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return {}
+
+
+def _from_cache(cached: dict[str, Any]) -> Summary:
+    words = {key: value for key, value in cached.items() if key not in ("stamp", "lines")}
+    return Summary(**words, lines=tuple((str(name), str(text)) for name, text in cached["lines"]))
