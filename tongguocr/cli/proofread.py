@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "book", metavar="BOOK", help="a folder of images or one that read wrote, a PDF, an IIIF manifest"
     )
     parser.add_argument("--images", metavar="SOURCE", help="where the pictures are, if BOOK has none")
-    parser.add_argument("--port", type=int, default=8001, metavar="N", help="8001; 0 for any that is free")
+    parser.add_argument("--port", type=int, metavar="N", help="8001 if it is free; 0 for any")
     parser.add_argument("--host", default="127.0.0.1", metavar="HOST", help="this machine only, unless told")
     parser.add_argument("--token", metavar="WORD", help="what all must show; made for you if --host is given")
     parser.add_argument("--no-browser", dest="browser", action="store_false", help="do not open a browser")

@@ -16,7 +16,7 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from fastapi.staticfiles import StaticFiles
 
 from tongguocr.errors import InputError
-from tongguocr.formats import FORMATS
+from tongguocr.formats import find_format
 from tongguocr.proofread.edits import EditError
 from tongguocr.proofread.guard import Access, Guard
 from tongguocr.proofread.models import (
@@ -187,9 +187,10 @@ def _book(work: Proofreading) -> APIRouter:
         work.writer.flush()
         if page is not None:
             name, data = export_page(work.store, page, format)
-            return _file(name, data, FORMATS[format].media_type)
+            return _file(name, data, find_format(format).media_type)
         name, data = export_book(work.store, format)
-        return _file(name, data, "application/zip" if name.endswith(".zip") else FORMATS[format].media_type)
+        zipped = name.endswith(".zip")
+        return _file(name, data, "application/zip" if zipped else find_format(format).media_type)
 
     @api.get("/events", response_class=StreamingResponse, responses={200: {"model": Event}})
     def get_events() -> StreamingResponse:

@@ -89,6 +89,9 @@ def open_book(source: str, images: str | None = None) -> Book:
         book = _open_source(source)
     if images is not None:
         book = replace(book, pages=tuple(_with_images(book, images)))
+    for name in (OWN, MACHINE):
+        if (book.folder / name).is_symlink():
+            raise InputError(f"{book.folder / name}: this is a link, and would lead out of the book.")
     make_folder(book.folder / OWN)
     return book
 

@@ -7,6 +7,7 @@ send. With a token, nobody is answered without it; a cookie that only this serve
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import ipaddress
 import socket
@@ -19,7 +20,6 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-COOKIE = "tongguocr-token"
 MAX_BODY = 64_000_000
 POLICY = "; ".join(
     (
@@ -50,8 +50,14 @@ class Access:
     """Who may ask."""
 
     token: str | None = None
+    """What everybody must show."""
     hosts: frozenset[str] = frozenset()
     """Names by which the server may be called, besides localhost."""
+
+    @property
+    def cookie(self) -> str:
+        """What the cookie is called: browsers have one set of them for all ports of a machine."""
+        return f"tongguocr-{hashlib.sha256((self.token or '').encode()).hexdigest()[:8]}"
 
 
 class Guard:
@@ -80,7 +86,7 @@ class Guard:
             answer = self._check_token(scope, headers)
             if answer is not None:
                 return answer
-        if scope["path"].startswith("/api/") and headers.get("sec-fetch-site") == "cross-site":
+        if scope["path"].startswith("/api/") and headers.get("sec-fetch-site") in ("cross-site", "same-site"):
             return _no(403, "Another site asks for this.")
         if scope["method"] not in ("GET", "HEAD"):
             return _check_change(headers)
@@ -91,9 +97,9 @@ class Guard:
         given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
         if scope["path"] == "/" and _same(given, token):
             answer = RedirectResponse("/", 303)
-            answer.set_cookie(COOKIE, token, httponly=True, samesite="strict", path="/")
+            answer.set_cookie(self.access.cookie, token, httponly=True, samesite="strict", path="/")
             return answer
-        if not _same(_cookie(headers.get("cookie", "")), token):
+        if not _same(_cookie(headers.get("cookie", ""), self.access.cookie), token):
             return _no(401, "This book wants its token: open the address that the command printed.")
         return None
 
@@ -163,9 +169,9 @@ def _with_headers(send: Send) -> Send:
     return with_headers
 
 
-def _cookie(header: str) -> str:
+def _cookie(header: str, name: str) -> str:
     try:
-        found = SimpleCookie(header).get(COOKIE)
+        found = SimpleCookie(header).get(name)
     except CookieError:
         return ""
     return found.value if found is not None else ""

@@ -42,20 +42,27 @@ class Journal:
 
     def append(self, row: Row) -> None:
         """Add a record; it is on the disk when this returns, or it is not in the journal."""
-        data = b"" if self._ended else b"\n"
-        data += json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
-        is_new = not self.path.exists()
         try:
-            self._write(data)
-            if is_new:
+            if not self.path.exists():
+                # New, or somebody removed it under our hands: then all that is known is written again.
+                self._length, self._ended = 0, True
+                self._write(b"".join(map(_line, (*self.rows, row))), os.O_CREAT | os.O_EXCL)
                 _flush_folder(self.path.parent)
+            else:
+                self._write((b"" if self._ended else b"\n") + _line(row))
         except OSError as error:
             raise InputError(f"{self.path}: nothing can be added ({error.strerror}).") from None
         self.rows.append(row)
-        self._length, self._ended = self._length + len(data), True
 
-    def _write(self, data: bytes) -> None:
-        with self.path.open("r+b" if self.path.exists() else "x+b") as file:
+    @property
+    def size(self) -> int:
+        """Of the file, in bytes."""
+        return self._length
+
+    def _write(self, data: bytes, flags: int = 0) -> None:
+        # A link would lead out of the book.
+        flags |= os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+        with os.fdopen(os.open(self.path, flags, 0o666), "r+b") as file:
             file.truncate(self._length)
             try:
                 file.seek(self._length)
@@ -67,6 +74,7 @@ class Journal:
                 with contextlib.suppress(OSError):
                     file.truncate(self._length)
                 raise
+        self._length, self._ended = self._length + len(data), True
 
 
 def open_journal(path: Path) -> Journal:
@@ -85,6 +93,10 @@ def open_journal(path: Path) -> Journal:
         rows.append(row)
         length, ended = length + len(line), line.endswith(b"\n")
     return Journal(path, rows, length, ended)
+
+
+def _line(row: Row) -> bytes:
+    return json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
 
 
 def _parse(line: bytes) -> Row | None:

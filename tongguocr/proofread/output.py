@@ -32,8 +32,8 @@ DELAY = 0.4
 class FileWriter:
     """Writes the files of pages that have changed, in the background."""
 
-    def __init__(self, store: Store, failed: Callable[[int, str], None]) -> None:
-        self.store, self.failed = store, failed
+    def __init__(self, store: Store, written: Callable[[int, str], None]) -> None:
+        self.store, self.written = store, written
         self._due: dict[int, float] = {}
         self._wait = threading.Condition()
         self._writing = threading.Lock()
@@ -43,19 +43,21 @@ class FileWriter:
 
     def add(self, number: int) -> None:
         """The page has changed."""
-        self.store.pin(number, True)
         with self._wait:
-            self._due.setdefault(number, time.monotonic() + DELAY)
-            self._wait.notify()
+            if number not in self._due:
+                self.store.hold(number)
+                self._due[number] = time.monotonic() + DELAY
+                self._wait.notify()
 
     def flush(self, number: int | None = None) -> None:
-        """Write what is due now, of this page or of all."""
-        with self._wait:
-            due = [n for n in self._due if number in (n, None)]
+        """Write what is due now, of this page or of all; what is being written is waited for."""
+        with self._writing:
+            with self._wait:
+                due = [n for n in self._due if number in (n, None)]
+                for n in due:
+                    del self._due[n]
             for n in due:
-                del self._due[n]
-        for n in due:
-            self._write(n)
+                self._write(n)
 
     def close(self) -> None:
         """Write what is due, and end."""
@@ -77,30 +79,33 @@ class FileWriter:
                 self.flush(number)
 
     def _write(self, number: int) -> None:
-        with self._writing:
-            state = self.store.state(number)
-            with state.lock:
-                page, machine, state.stale = state.page, state.machine, False
-            problems = write_files(self.store.book, state.book_page, page, machine)
-            self.store.pin(number, number in self._due)
-            self.failed(number, " ".join(problems))
+        state = self.store.state(number)
+        with state.lock:
+            page, machine, state.stale = state.page, state.machine, False
+        problems = write_files(self.store.book, state.book_page, page, machine)
+        state.stale = state.stale or bool(problems)
+        self.written(number, " ".join(problems))
+        self.store.hold(number, -1)
 
 
 def write_files(book: Book, book_page: BookPage, page: Page, machine: Page | None) -> list[str]:
     """Write a page's files; a sentence for each that cannot be written, which costs no other."""
-    problems = []
+    begun, problems = book.journal(book_page).exists(), []
     for format in FORMATS.values():
         path = book.file(book_page, format.ending)
         if format.name in ALWAYS or path.exists():
             try:
-                if book.journal(book_page).exists():
+                if begun:
                     _keep_first(path, book)
                 write_page(_with_pixels(page, book_page, format), path)
-            except InputError as error:
+            except (InputError, OSError) as error:
                 problems.append(str(error))
-    if machine is not None and book.journal(book_page).exists():
-        make_folder(book.folder / MACHINE)
-        write_page(machine, book.machine(book_page))
+    if begun and machine is not None:
+        try:
+            make_folder(book.folder / MACHINE)
+            write_page(machine, book.machine(book_page))
+        except InputError as error:
+            problems.append(str(error))
     return problems
 
 

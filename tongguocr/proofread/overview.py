@@ -41,6 +41,10 @@ class Summary:
     lines: tuple[tuple[str, str], ...] = ()
     """Ids and texts."""
     problem: str = ""
+    journal: int = 0
+    """Bytes of its journal."""
+    stale: bool = False
+    """Whether its files are to be written yet."""
 
 
 class Overview:
@@ -49,11 +53,10 @@ class Overview:
     def __init__(self, store: Store) -> None:
         self.store, self.book = store, store.book
         self._lock = threading.Lock()
-        self._found: dict[int, Summary] = {}
+        self._found = _read_cache(self.book)
         self._reading: dict[int, State] = {}
         """Pages that are being read, or could not be."""
         self._messages: dict[int, str] = {}
-        self._cached = _read_cache(self.book)
         self._scan: threading.Thread | None = None
         self._closed = False
 
@@ -151,11 +154,8 @@ class Overview:
             for page in self.book.pages:
                 if self._closed:
                     return
-                with self._lock:
-                    looked = page.number in self._found
-                if not looked:
-                    self.summary(page.number)
-                    told(page.number)
+                self.summary(page.number)
+                told(page.number)
             self.save()
             done()
 
@@ -178,20 +178,14 @@ class Overview:
         with self._lock:
             found = dict(self._found)
         pages = {
-            page.name: {"stamp": stamp, **asdict(found[page.number])}
+            page.name: {"stamp": _stamp(self.book.file(page, ".json")), **asdict(summary)}
             for page in self.book.pages
-            if page.number in found and found[page.number].known and (stamp := _stamp(self.book, page))
+            if (summary := found.get(page.number)) is not None and summary.known and not summary.stale
         }
         data = json.dumps({"version": VERSION, "pages": pages}, ensure_ascii=False)
         write_bytes(data.encode(), self.book.own(CACHE))
 
     def _look(self, page: BookPage) -> Summary:
-        cached = self._cached.get(page.name)
-        if cached is not None and cached.get("stamp") == _stamp(self.book, page):
-            try:
-                return _from_cache(cached)
-            except (KeyError, TypeError, ValueError):
-                pass
         try:
             return _quick_look(self.book, page) or summarise(self.store.state(page.number))
         except InputError as error:
@@ -202,8 +196,17 @@ def summarise(state: PageState) -> Summary:
     """What there is to know of an open page."""
     page = state.page
     lines = tuple((line.id, line.text) for line in page.lines)
-    size = page.width, page.height
-    return Summary(state.known, state.proofread, state.version, count_doubts(page), *size, lines)
+    return Summary(
+        known=state.known,
+        proofread=state.proofread,
+        version=state.version,
+        doubts=count_doubts(page),
+        width=page.width,
+        height=page.height,
+        lines=lines,
+        journal=state.journal.size,
+        stale=state.stale,
+    )
 
 
 def _quick_look(book: Book, page: BookPage) -> Summary | None:
@@ -232,27 +235,35 @@ def _judged(char: dict[str, Any]) -> Char:
     return Char("", (0, 0, 0, 0), confidence, (), picture, surprise)
 
 
-def _stamp(book: Book, page: BookPage) -> list[list[int]]:
-    """Changes with the page's files; empty where there are none."""
-    found = []
-    for path in (book.file(page, ".json"), book.journal(page)):
-        try:
-            stat = path.stat()
-        except OSError:
-            continue
-        found.append([stat.st_mtime_ns, stat.st_size])
-    return found
-
-
-def _read_cache(book: Book) -> dict[str, dict[str, Any]]:
-    path: Path = book.own(CACHE)
+def _stamp(path: Path) -> list[int]:
+    """Changes with the file; empty where there is none."""
     try:
-        data = json.loads(path.read_bytes())
-        return dict(data["pages"]) if data["version"] == VERSION else {}
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        found = path.stat()
+    except OSError:
+        return []
+    return [found.st_mtime_ns, found.st_size]
+
+
+def _read_cache(book: Book) -> dict[int, Summary]:
+    """What was known of the pages whose files are as they were."""
+    try:
+        data = json.loads(book.own(CACHE).read_bytes())
+        pages = dict(data["pages"]) if data["version"] == VERSION else {}
+        return {
+            page.number: _summary(pages[page.name])
+            for page in book.pages
+            if page.name in pages and _is_valid(pages[page.name], book, page)
+        }
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}
 
 
-def _from_cache(cached: dict[str, Any]) -> Summary:
+def _is_valid(cached: dict[str, Any], book: Book, page: BookPage) -> bool:
+    """Whether the page's file is the one that was looked at, and its journal as long."""
+    stamp, journal = _stamp(book.file(page, ".json")), _stamp(book.journal(page))
+    return bool(stamp) and cached["stamp"] == stamp and cached["journal"] == (journal or [0, 0])[1]
+
+
+def _summary(cached: dict[str, Any]) -> Summary:
     words = {key: value for key, value in cached.items() if key not in ("stamp", "lines")}
     return Summary(**words, lines=tuple((str(name), str(text)) for name, text in cached["lines"]))

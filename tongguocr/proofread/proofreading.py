@@ -41,6 +41,8 @@ from tongguocr.weights import MANIFEST
 PACKAGE, GIVEN = "package", "given"
 """The weights of the package, and those of --weights."""
 MAX_WORKERS = 4
+SCAN_TIMEOUT = 60.0
+"""Seconds that a search waits for pages to be looked at; then it looks itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,7 @@ class Proofreading:
     def __init__(self, book: Book, means: Means = Means()) -> None:
         self.book, self.means = book, means
         self.events = Events()
-        self.store = Store(book, self._changed)
+        self.store = Store(book, self._changed, self._opened)
         self.overview = Overview(self.store)
         self.pictures = Pictures(book)
         self.writer = FileWriter(self.store, self._written)
@@ -172,6 +174,7 @@ class Proofreading:
 
     def search(self, words: str, folded: bool, limit: int) -> Hits:
         """Where the words stand in the book."""
+        self.overview.wait(SCAN_TIMEOUT)
         pages = [PageText(p.number, self.overview.summary(p.number).lines) for p in self.book.pages]
         return search(pages, words, folded, limit)
 
@@ -204,13 +207,19 @@ class Proofreading:
         if not summary.known and not summary.problem and page.source is not None and self.means.can_read:
             thumbnail = thumbnail_path(self.book, page)
             self.reading.add(ReadingTask(number, page.source, self.means.setup, None, thumbnail))
-        elif summary.version and self.store.state(number).stale:
-            self.writer.add(number)
         self._tell_progress(number)
 
-    def _reading_begins(self, task: ReadingTask) -> None:
+    def _opened(self, state: PageState) -> None:
+        """A page was opened: if its files were not written before the last end, they are now."""
+        if state.stale:
+            self.writer.add(state.book_page.number)
+
+    def _reading_begins(self, task: ReadingTask) -> bool:
+        if not task.asked and self.overview.summary(task.number).known:
+            return False
         self.overview.set_reading(task.number, "reading")
         self._tell_progress(task.number)
+        return True
 
     def _reading_done(self, result: ReadingResult) -> None:
         number, reason = result.task.number, result.reason
@@ -237,6 +246,7 @@ class Proofreading:
         if problem:
             self.overview.set_reading(number, None, problem)
         state = self.store.state(number)
+        self.overview.update(state)
         if state.version:
             with self._changes_lock:
                 self._changes.pop(number, None)

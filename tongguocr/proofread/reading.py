@@ -22,6 +22,8 @@ from tongguocr.sources import SourcePage
 
 TIME_LIMIT = 600.0
 """Seconds a page."""
+END_TIMEOUT = 10.0
+"""Seconds for a process to go, once it was killed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +54,9 @@ class BackgroundReading:
     """A queue of pages, and the processes that read them."""
 
     def __init__(
-        self, workers: int, begun: Callable[[ReadingTask], None], done: Callable[[ReadingResult], None]
+        self, workers: int, begun: Callable[[ReadingTask], bool], done: Callable[[ReadingResult], None]
     ) -> None:
+        """`begun` is asked whether a page is still to be read; `done` is told what became of it."""
         self.begun, self.done = begun, done
         self._tasks: deque[ReadingTask] = deque()
         self._wait = threading.Condition()
@@ -67,8 +70,10 @@ class BackgroundReading:
             thread.start()
 
     def add(self, task: ReadingTask, first: bool = False) -> None:
-        """One page more, before all others if it is `first`."""
+        """One page more, before all others if it is `first`; it takes the place of the same page."""
         with self._wait:
+            for other in [one for one in self._tasks if one.number == task.number]:
+                self._tasks.remove(other)
             (self._tasks.appendleft if first else self._tasks.append)(task)
             self._wait.notify()
 
@@ -87,21 +92,27 @@ class BackgroundReading:
             self._closed = True
             self._tasks.clear()
             self._wait.notify_all()
-        for pool in self._pools:
-            for worker in pool.workers:
+        for pool in list(self._pools):
+            for worker in list(pool.workers):
                 worker.process.kill()
+        for thread in self._threads:
+            if thread.is_alive():
+                thread.join(END_TIMEOUT)
 
     def _work(self) -> None:
         """One thread: it keeps one process, and outlives whatever happens to it."""
         while not self._closed:
             pool = Pool[ReadingTask, Page | str](make_worker, 1, TIME_LIMIT)
             self._pools.append(pool)
+            given: list[ReadingTask] = []
             with pool:
                 try:
-                    for task, result in pool.run(self._next_tasks()):
+                    for task, result in pool.run(self._next_tasks(given)):
+                        given.clear()
                         self._tell(task, result)
                 except InputError as error:
-                    self._tell_broken(pool, str(error))
+                    for task in given:
+                        self._tell(task, str(error))
             self._pools.remove(pool)
 
     def _tell(self, task: ReadingTask, result: Page | str | WorkerFailure) -> None:
@@ -112,12 +123,8 @@ class BackgroundReading:
         page = result if isinstance(result, Page) else None
         self.done(ReadingResult(task, page, result if isinstance(result, str) else ""))
 
-    def _tell_broken(self, pool: Pool[ReadingTask, Page | str], reason: str) -> None:
-        for worker in pool.workers:
-            if worker.task is not None and not self._closed:
-                self.done(ReadingResult(worker.task, None, reason))
-
-    def _next_tasks(self) -> Iterator[ReadingTask]:
+    def _next_tasks(self, given: list[ReadingTask]) -> Iterator[ReadingTask]:
+        """The tasks as they come; each is put down until it is done."""
         while True:
             with self._wait:
                 while not self._tasks and not self._closed:
@@ -125,8 +132,9 @@ class BackgroundReading:
                 if self._closed:
                     return
                 task = self._tasks.popleft()
-            self.begun(task)
-            yield task
+            if self.begun(task):
+                given.append(task)
+                yield task
 
 
 def make_worker() -> Callable[[ReadingTask], Page | str]:

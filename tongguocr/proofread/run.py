@@ -5,14 +5,17 @@ Ctrl-C and SIGTERM write down what is due, within the second; whatever was answe
 
 from __future__ import annotations
 
+import os
 import secrets
 import signal
+import sys
 import threading
 import webbrowser
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from socket import socket
 from types import FrameType
 from typing import NoReturn
 
@@ -26,6 +29,7 @@ from tongguocr.proofread.proofreading import Means, Proofreading
 from tongguocr.serve.run import open_socket
 
 BACKLOG = 128
+DEFAULT_PORT = 8001
 GRACE = 2
 """Seconds for answers that have begun, once the server is to end."""
 
@@ -37,8 +41,8 @@ class Desk:
     source: str
     images: str | None = None
     host: str = "127.0.0.1"
-    port: int = 8001
-    """0: any that is free."""
+    port: int | None = None
+    """0: any that is free; None: 8001, or any if that one is taken."""
     token: str | None = None
     """What everybody must show; without one, and for others than this machine, one is made."""
     browser: bool = True
@@ -48,7 +52,7 @@ class Desk:
 
 def proofread(desk: Desk, say: Callable[[str], None] = print) -> None:
     """Answer until told to end."""
-    with open_socket(desk.host, desk.port) as listening:
+    with _open_socket(desk.host, desk.port) as listening:
         book = open_book(desk.source, desk.images)
         host, port = listening.getsockname()[:2]
         access = access_for(desk, str(host))
@@ -68,14 +72,31 @@ def proofread(desk: Desk, say: Callable[[str], None] = print) -> None:
             server = _Server(config, work)
             listening.listen(BACKLOG)
             work.start()
-            say(f"{book.title}: {len(book.pages)} pages, {address}")
-            if desk.browser:
+            count = f"{len(book.pages)} page{'s' if len(book.pages) > 1 else ''}"
+            say(f"{book.title}, {count}: {address} (Ctrl-C ends it; everything is kept)")
+            if desk.browser and _has_screen():
                 threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
             with _ended_by_signals():
                 try:
                     server.run(sockets=[listening])
                 finally:
                     work.close()
+
+
+def _open_socket(host: str, port: int | None) -> socket:
+    if port is not None:
+        return open_socket(host, port)
+    try:
+        return open_socket(host, DEFAULT_PORT)
+    except InputError:
+        return open_socket(host, 0)
+
+
+def _has_screen() -> bool:
+    """Whether a browser would have a window: without one, a browser of text would take the terminal."""
+    if sys.platform in ("win32", "darwin"):
+        return True
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
 def access_for(desk: Desk, host: str) -> Access:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 import threading
-from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -52,7 +53,7 @@ class PageState:
     known: bool
     """Whether there is a page at all, and not only a picture."""
     stale: bool = False
-    """Whether its files are older than its journal."""
+    """Whether its files are older than its journal, or not there."""
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     @property
@@ -75,15 +76,39 @@ Changed: TypeAlias = Callable[[PageState, Row], None]
 class Store:
     """The pages of a book."""
 
-    def __init__(self, book: Book, changed: Changed = lambda state, row: None) -> None:
-        self.book, self.changed = book, changed
+    def __init__(
+        self,
+        book: Book,
+        changed: Changed = lambda state, row: None,
+        opened: Callable[[PageState], None] = lambda state: None,
+    ) -> None:
+        self.book, self.changed, self.opened = book, changed, opened
         self._open: OrderedDict[int, PageState] = OrderedDict()
         self._lock = threading.Lock()
         self._opening: dict[int, threading.Lock] = {}
-        self._pinned: set[int] = set()
+        self._used: Counter[int] = Counter()
+        """Pages that must stay open: two states of one page would write over each other."""
+
+    @contextmanager
+    def using(self, number: int) -> Iterator[PageState]:
+        """The page, open and locked for a change."""
+        self.hold(number)
+        try:
+            state = self.state(number)
+            with state.lock:
+                yield state
+        finally:
+            self.hold(number, -1)
+
+    def hold(self, number: int, more: int = 1) -> None:
+        """Keep a page open, until it is let go as often."""
+        with self._lock:
+            self._used[number] += more
+            if not self._used[number]:
+                del self._used[number]
 
     def state(self, number: int) -> PageState:
-        """The page of this number, opened if need be."""
+        """The page of this number, opened if need be; to be looked at, not to be changed."""
         page = self.book.page(number)
         with self._lock:
             turn = self._opening.setdefault(number, threading.Lock())
@@ -96,23 +121,18 @@ class Store:
             with self._lock:
                 self._open[number] = state
                 self._close_oldest()
+            self.opened(state)
             return state
-
-    def pin(self, number: int, pinned: bool) -> None:
-        """Keep a page open, as long as its files are not written."""
-        with self._lock:
-            (self._pinned.add if pinned else self._pinned.discard)(number)
 
     def _close_oldest(self) -> None:
         spare = len(self._open) - MAX_OPEN
         newest = next(reversed(self._open))
-        for number in [n for n in self._open if n not in self._pinned and n != newest][: max(spare, 0)]:
+        for number in [n for n in self._open if n not in self._used and n != newest][: max(spare, 0)]:
             del self._open[number]
 
     def edit(self, number: int, request: EditsRequest) -> tuple[PageState, list[Edit]]:
         """The page after the edits, which are on the disk, and what takes them back."""
-        state = self.state(number)
-        with state.lock:
+        with self.using(number) as state:
             if request.id and any(row.get("id") == request.id for row in state.journal.rows):
                 return state, []
             if request.base > state.version:
@@ -132,8 +152,7 @@ class Store:
 
     def mark(self, number: int, proofread: bool, who: str, client: str = "") -> PageState:
         """Mark the page as proofread, or take the mark away."""
-        state = self.state(number)
-        with state.lock:
+        with self.using(number) as state:
             if not state.known:
                 raise EditError("This page has not been read yet.")
             self._begin(state)
@@ -142,8 +161,7 @@ class Store:
 
     def put_reading(self, number: int, page: Page, who: str, asked: bool) -> PageState:
         """A page as the machine read it; one that nobody asked for does not replace what somebody wrote."""
-        state = self.state(number)
-        with state.lock:
+        with self.using(number) as state:
             if state.known and not asked:
                 return state
             page = replace(page, image=image_file(self.book, state.book_page) or page.image, pixels=None)
@@ -154,7 +172,7 @@ class Store:
                 # Nobody wrote anything: the page's file is all that there is to know.
                 write_page(page, self.book.file(state.book_page, ".json"))
                 state.page, state.machine, state.known = page, page, True
-                self.changed(state, state.journal.rows[-1] if state.journal.rows else {})
+                self.changed(state, {})
         return state
 
     def _begin(self, state: PageState) -> None:
@@ -182,19 +200,23 @@ class Store:
         state = self.state(number)
         if not 1 <= version <= state.version:
             raise InputError(f"There is no version {version}: the page has {state.version}.")
-        return replay(state.journal.rows[:version], state.journal.path)[0]
+        rows = state.journal.rows[:version]
+        return list(versions(rows, state.journal.path))[-1][0]
 
 
 def open_state(book: Book, page: BookPage) -> PageState:
     """A page out of its files."""
     journal = open_journal(book.journal(page))
-    stored = _stored(book, page)
     if not journal.rows:
+        stored = _stored(book, page)
         blank = Page(image_file(book, page), 0, 0)
         return PageState(page, journal, stored or blank, stored, stored is not None)
-    now_page, machine = replay(journal.rows, journal.path)
+    path = book.file(page, ".json")
+    stored = read_page(path) if path.exists() else None
+    before = list(versions(journal.rows, journal.path))
+    now_page, machine = before[-1]
     state = PageState(page, journal, now_page, machine, True, stale=stored != now_page)
-    if stored is not None and stored != now_page and not _is_earlier(stored, journal):
+    if stored is not None and state.stale and not any(stored == page for page, _ in reversed(before)):
         # Another program wrote the file since: that is the newest version.
         row = {"v": state.version + 1, "kind": "file", "time": now(), "page": page_object(stored)}
         journal.append(row)
@@ -211,14 +233,8 @@ def _stored(book: Book, page: BookPage) -> Page | None:
     return read_page(path)
 
 
-def _is_earlier(stored: Page, journal: Journal) -> bool:
-    """Whether the file is one of the journal's earlier versions: it was not written before we were ended."""
-    rows = journal.rows
-    return any(replay(rows[:v], journal.path)[0] == stored for v in range(len(rows) - 1, 0, -1))
-
-
-def replay(rows: Sequence[Row], path: Path) -> tuple[Page, Page | None]:
-    """The page after these records, and what the machine read last."""
+def versions(rows: Sequence[Row], path: Path) -> Iterator[tuple[Page, Page | None]]:
+    """After each record the page, and what the machine read last."""
     page: Page | None = None
     machine: Page | None = None
     for number, row in enumerate(rows, start=1):
@@ -230,9 +246,9 @@ def replay(rows: Sequence[Row], path: Path) -> tuple[Page, Page | None]:
                 page = apply_all(page, EDITS.validate_python(row["edits"]))
         except (KeyError, EditError, ValidationError):
             raise InputError(f"{path}: row {number} cannot be applied.") from None
-    if page is None:
-        raise InputError(f"{path}: the journal does not begin with a page.")
-    return page, machine
+        if page is None:
+            raise InputError(f"{path}: the journal does not begin with a page.")
+        yield page, machine
 
 
 def conflicts(rows: Sequence[Row], request: EditsRequest) -> list[tuple[int, Row]]:
