@@ -1,14 +1,16 @@
 """What was changed: the machine's own reading and the page as it is now in, rows of a table out.
 
-A row for each character, or run of characters, in which a line differs from the machine's: page, line, place
-from 1, from, to, who, when. Lines go by their ids: what was split off, drawn or taken away is compared with
-nothing. Who and when are those of the latest edit of the line.
+A row for each character, or run of characters, in which the text differs from the machine's: page, line,
+place from 1, from, to, who, when. Lines with the same text count as the same wherever they were moved to, and
+all others are compared as one text: a line that was split or joined has not changed. Who and when are those
+of the latest edit of the line.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from tongguocr.alignment import DELETION, INSERTION, MATCH, align
 from tongguocr.formats.txt import characters
@@ -16,6 +18,9 @@ from tongguocr.page import Page
 from tongguocr.proofread.edits import ALL, touched
 from tongguocr.proofread.journal import Row
 from tongguocr.proofread.store import EDITS
+
+Placed: TypeAlias = tuple[str, int, str]
+"""A character with its line's id and its place there, from 1."""
 
 COLUMNS = ("page", "line", "place", "from", "to", "who", "when")
 CHANGES = "changes.tsv"
@@ -37,14 +42,25 @@ class Change:
 def changes_of(name: str, page: Page, machine: Page | None, rows: Sequence[Row]) -> list[Change]:
     """Where a page differs from what the machine read."""
     was = {line.id: line.text for line in machine.lines} if machine is not None else {}
-    now = {line.id: line.text for line in page.lines}
+    same = {line.id for line in page.lines if was.get(line.id) == line.text}
+    before = _placed(was, same)
+    after = _placed({line.id: line.text for line in page.lines}, same)
     authors = _authors(rows)
     found = []
-    for line in dict.fromkeys((*now, *was)):
+    for line, place, old, new in _differences(before, after):
         who, when = authors.get(line, authors.get(ALL, ("", "")))
-        for place, old, new in _differences(was.get(line, ""), now.get(line, "")):
-            found.append(Change(name, line, place, old, new, who, when))
+        found.append(Change(name, line, place, old, new, who, when))
     return found
+
+
+def _placed(lines: dict[str, str], without: set[str]) -> list[Placed]:
+    """The characters of these lines, in order."""
+    return [
+        (line, place, char)
+        for line, text in lines.items()
+        if line not in without
+        for place, char in enumerate(characters(text), start=1)
+    ]
 
 
 def _authors(rows: Sequence[Row]) -> dict[str, tuple[str, str]]:
@@ -58,27 +74,35 @@ def _authors(rows: Sequence[Row]) -> dict[str, tuple[str, str]]:
     return found
 
 
-def _differences(old: str, new: str) -> Iterator[tuple[int, str, str]]:
-    """Runs of characters that differ: their place in the new text, what stood there, what stands there."""
-    before, after = characters(old), characters(new)
-    steps = align(before, after) if before != after else ""
+def _differences(before: Sequence[Placed], after: Sequence[Placed]) -> Iterator[tuple[str, int, str, str]]:
+    """Runs of characters that differ, within a line: line and place, what stood there, what stands there."""
+    steps = align([char for _, _, char in before], [char for _, _, char in after]) if before or after else ""
     i = j = 0
-    run: tuple[int, list[str], list[str]] | None = None
+    run: list[str] = []
     for step in steps:
-        if step == MATCH:
-            if run is not None:
-                yield run[0] + 1, "".join(run[1]), "".join(run[2])
-            run, i, j = None, i + 1, j + 1
-            continue
-        run = run or (j, [], [])
-        if step != INSERTION:
-            run[1].append(before[i])
-            i += 1
-        if step != DELETION:
-            run[2].append(after[j])
-            j += 1
-    if run is not None:
-        yield run[0] + 1, "".join(run[1]), "".join(run[2])
+        here = _place(before, after, i, j, step)
+        if run and (step == MATCH or here[0] != run[0]):
+            yield run[0], int(run[1]), run[2], run[3]
+            run = []
+        if step != MATCH:
+            run = run or [here[0], str(here[1]), "", ""]
+            run[2] += before[i][2] if step != INSERTION else ""
+            run[3] += after[j][2] if step != DELETION else ""
+        i, j = i + (step != INSERTION), j + (step != DELETION)
+    if run:
+        yield run[0], int(run[1]), run[2], run[3]
+
+
+def _place(before: Sequence[Placed], after: Sequence[Placed], i: int, j: int, step: str) -> tuple[str, int]:
+    """Where a step is on the page now; of what is gone with its whole line, where it was."""
+    if step != DELETION:
+        return after[j][:2]
+    line, place, _ = before[i]
+    if j < len(after) and after[j][0] == line:
+        return after[j][:2]
+    if j and after[j - 1][0] == line:
+        return line, after[j - 1][1] + 1
+    return line, place
 
 
 def render_changes(changes: Sequence[Change]) -> bytes:

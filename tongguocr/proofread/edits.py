@@ -17,6 +17,7 @@ from tongguocr.proofread.models import (
     DeleteEdit,
     Edit,
     JoinEdit,
+    LineData,
     LineEdit,
     MoveEdit,
     RestoreEdit,
@@ -156,12 +157,14 @@ def _insert(page: Page, line: Line, before: str | None) -> Page:
     return replace(page, lines=(*page.lines[:at], line, *page.lines[at:]))
 
 
-def _from_data(page: Page, data: object) -> Line:
+def _from_data(page: Page, data: LineData) -> Line:
+    """The line that a browser sends; a new one, without characters yet, is kept on the page."""
+    if not data.chars:
+        data = data.model_copy(update={"box": _on_page(page, make_box(*data.box))})
     try:
-        line = line_from(data)  # type: ignore[arg-type]
+        return line_from(data)
     except ValueError as error:
         raise EditError(f"{str(error)[0].upper()}{str(error)[1:]}.") from None
-    return replace(line, box=_on_page(page, line.box))
 
 
 def _on_page(page: Page, box: Box) -> Box:
