@@ -23,7 +23,7 @@ export class Menu {
       h("button", { type: "button", class: "item", onclick: () => {
         dialog.close();
         run();
-      } }, icon(word), h("span", {}, say(word)), h("kbd", {}, key));
+      } }, icon(word), h("span", {}, say(word)), key ? h("kbd", {}, key) : null);
     const command = (word: Word) => item(word, () => commandOf(word).run(this.app, null), keyOf(commandOf(word)));
     const dialog = openDialog(
       "more", "menu",

@@ -21,6 +21,11 @@ export class Scan {
   private opening = 0;
 
   constructor(private readonly session: Session, readonly element: HTMLElement, onPlace: () => void) {
+    // OpenSeadragon would add a style sheet for telephones, which the page's content security policy refuses, unless
+    // it finds that it did so already: this element has the sheet's name and is none.
+    const mark = document.createElementNS(null, "style");
+    mark.setAttribute("data-openseadragon-mobile-css", "true");
+    document.head.append(mark);
     this.viewer = OpenSeadragon({
       element,
       drawer: "canvas",

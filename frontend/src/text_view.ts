@@ -10,7 +10,11 @@ import type { CharData, LineData, PageData } from "./types";
 import { say } from "./words";
 
 const NOTE_SCALE = 0.62;
+/** Columns are so far apart, in characters. */
+const COLUMN = 1.62;
 const SMALLEST = 17;
+/** To show all columns at once, characters do not become smaller than that. */
+const COMFORTABLE = 21;
 const LARGEST = 34;
 
 export class TextView {
@@ -90,10 +94,12 @@ export class TextView {
     this.sheet.replaceChildren(...(sheet.length ? sheet : [h("p", { class: "empty" }, say("empty"))]));
   }
 
-  /** Characters as large as lets the longest column stand in the pane whole, within reason. */
+  /** Characters as large as lets the columns stand in the pane whole, within reason. */
   private fit(): void {
-    const room = this.pane.clientHeight - 40;
-    const fitting = this.horizontal ? 24 : room / (longest(this.columns, NOTE_SCALE) * 1.06);
+    const { clientWidth, clientHeight } = this.pane;
+    const high = (clientHeight - 40) / (longest(this.columns, NOTE_SCALE) * 1.06);
+    const wide = (clientWidth - 60) / (this.columns.length * COLUMN);
+    const fitting = this.horizontal ? 24 : Math.min(high, Math.max(wide, COMFORTABLE));
     const size = Math.min(Math.max(Math.floor(fitting), SMALLEST), LARGEST) * this.scale;
     this.pane.style.setProperty("--size", `${size.toFixed(1)}px`);
     this.pane.style.setProperty("--note", String(NOTE_SCALE));
