@@ -79,6 +79,14 @@ def test_a_page_that_brings_its_process_down_costs_itself(tmp_path: Path) -> Non
     reading.close()
 
 
+def test_with_nothing_to_read_no_process_is_started(tmp_path: Path) -> None:
+    reading = BackgroundReading(2, lambda task: True, lambda result: None)
+    reading.start()
+    assert not reading._pools
+    reading.close()
+    assert not any(thread.is_alive() for thread in reading._threads)
+
+
 def test_a_fault_of_ours_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(setup: Setup) -> None:
         raise RuntimeError("a fault")

@@ -101,7 +101,7 @@ class BackgroundReading:
 
     def _work(self) -> None:
         """One thread: it keeps one process, and outlives whatever happens to it."""
-        while not self._closed:
+        while self._wait_for_task():
             pool = Pool[ReadingTask, Page | str](make_worker, 1, TIME_LIMIT)
             self._pools.append(pool)
             given: list[ReadingTask] = []
@@ -114,6 +114,13 @@ class BackgroundReading:
                     for task in given:
                         self._tell(task, str(error))
             self._pools.remove(pool)
+
+    def _wait_for_task(self) -> bool:
+        """Whether there is something to read; models are not loaded before there is."""
+        with self._wait:
+            while not self._tasks and not self._closed:
+                self._wait.wait()
+            return not self._closed
 
     def _tell(self, task: ReadingTask, result: Page | str | WorkerFailure) -> None:
         if self._closed:
