@@ -74,6 +74,8 @@ def proofread(desk: Desk, say: Callable[[str], None] = print) -> None:
             work.start()
             count = f"{len(book.pages)} page{'s' if len(book.pages) > 1 else ''}"
             say(f"{book.title}, {count}: {address} (Ctrl-C ends it; everything is kept)")
+            if not any(page.source for page in book.pages):
+                say(f"There is no picture in {book.folder}: --images SOURCE says where they are.")
             if desk.browser and _has_screen():
                 threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
             with _ended_by_signals():
