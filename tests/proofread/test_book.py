@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import threading
+from functools import partial
+from http.server import HTTPServer, SimpleHTTPRequestHandler
 from pathlib import Path
 
 import pytest
@@ -14,6 +17,11 @@ from tongguocr.errors import InputError
 from tongguocr.formats import write_page
 from tongguocr.proofread.book import image_file, open_book
 from tongguocr.sources import image_size
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:
+        pass
 
 
 def names(source: Path) -> list[str]:
@@ -80,6 +88,33 @@ def test_a_manifest_beside_its_images(tmp_path: Path) -> None:
     assert source is not None
     source.load()
     assert (book.folder / "m-0001.jpg").exists()
+
+
+def test_a_manifest_of_the_web_gets_a_folder_where_one_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_book(tmp_path / "web", 1, texts=False)
+    with HTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(tmp_path / "web"))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        here = f"http://127.0.0.1:{server.server_port}"
+        body = {"id": f"{here}/p1.png", "type": "Image"}
+        manifest = {
+            "type": "Manifest",
+            "label": "../某書",
+            "items": [{"items": [{"items": [{"body": body}]}]}],
+        }
+        (tmp_path / "web" / "m.json").write_text(json.dumps(manifest))
+        (tmp_path / "desk").mkdir()
+        monkeypatch.chdir(tmp_path / "desk")
+        book = open_book(f"{here}/m.json")
+        source = book.page(1).source
+        assert source is not None
+        source.load()
+        server.shutdown()
+    assert [path.name for path in (tmp_path / "desk").iterdir()] == ["某書.proofread"]
+    assert (tmp_path / "desk" / "某書.proofread" / "某書.jpg").exists()
+    # From here on the page comes from the folder.
+    assert source.load().shape[:2] == Image.fromarray(source.load()).size[::-1]
 
 
 def test_one_image(tmp_path: Path) -> None:

@@ -133,6 +133,14 @@ def test_a_first_reading_is_a_file_and_no_journal(tmp_path: Path) -> None:
     assert text(fresh(folder)) == read_page_of("p1").text
 
 
+def test_a_page_read_from_a_pdf_names_its_image_in_the_folder(tmp_path: Path) -> None:
+    folder = write_book(tmp_path / "book", 1)
+    (folder / "some.pdf").write_bytes(b"%PDF-")
+    for name in ("some.pdf", "elsewhere.png"):
+        write_page(replace(read_page_of("p1"), image=name), folder / "p1.json")
+        assert fresh(folder).state(1).page.image == "p1.png"
+
+
 def test_lines_drawn_before_the_page_was_read_stay(tmp_path: Path) -> None:
     store = fresh(write_book(tmp_path / "book", 1, texts=False))
     store.edit(1, request(0, {"op": "add", "line": {"id": "n", "box": [0, 0, 9, 9], "text": "手"}}))

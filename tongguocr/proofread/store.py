@@ -28,6 +28,7 @@ from tongguocr.proofread.edits import ALL, EditError, apply_all, inverse_all, me
 from tongguocr.proofread.journal import Journal, Row, is_proofread, open_journal
 from tongguocr.proofread.models import Edit, EditsRequest, Record
 from tongguocr.reader import lines_file
+from tongguocr.sources import IMAGE_SUFFIXES
 
 MAX_OPEN = 24
 """Pages that are kept in memory."""
@@ -230,7 +231,11 @@ def _stored(book: Book, page: BookPage) -> Page | None:
         path = lines_file(book.folder, page.name)
     except InputError:
         return None
-    return read_page(path)
+    stored = read_page(path)
+    if Path(stored.image).suffix.lower() in IMAGE_SUFFIXES and (book.folder / stored.image).is_file():
+        return stored
+    # It was read from a PDF, or elsewhere; what trains looks for the image that lies here.
+    return replace(stored, image=image_file(book, page) or stored.image)
 
 
 def versions(rows: Sequence[Row], path: Path) -> Iterator[tuple[Page, Page | None]]:
