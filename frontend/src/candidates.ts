@@ -29,7 +29,9 @@ export class Candidates {
 
   private show(): void {
     this.hidden = false;
-    const candidates = this.session.char?.candidates.slice(0, MOST) ?? [];
+    const { char } = this.session;
+    // Of a character that someone settled the numbers still work, but the list no longer hides its neighbours.
+    const candidates = char && char.confidence !== 1 ? char.candidates.slice(0, MOST) : [];
     this.list.replaceChildren(...candidates.map(([text, share], n) => this.button(text, share, n + 1)));
     this.place();
   }

@@ -52,11 +52,11 @@ export function applyEdit(page: PageData, edit: Edit): PageData {
       replace(edit.line, (line) => [changeLine(page, line, edit)]);
       break;
     case "set":
-      replace(edit.line.id, () => [edit.line]);
+      replace(edit.line.id, () => [spelled(page, edit.line)]);
       break;
     case "add":
       if (findLine(page, edit.line.id)) throw new EditError(`line ${edit.line.id} is there already`);
-      place(spelled(edit.line), edit.before);
+      place(spelled(page, edit.line), edit.before);
       break;
     case "delete":
       replace(edit.line, () => []);
@@ -77,7 +77,7 @@ export function applyEdit(page: PageData, edit: Edit): PageData {
       break;
     }
     case "restore":
-      return { ...page, lines: edit.lines };
+      return { ...page, lines: edit.lines.map((line) => spelled(page, line)) };
   }
   return { ...page, lines };
 }
@@ -126,11 +126,12 @@ export function touched(edit: Edit): string[] | null {
 
 const textOf = (chars: readonly CharData[]): string => chars.map((char) => char.text).join("");
 
-/** The line with characters for its text, spread over the box where it has none. */
-const spelled = (line: LineData): LineData =>
-  line.chars.length
-    ? line
-    : withChars(line, spread(toChars(line.text), line.box, line.direction, line.confidence ?? null));
+/** A line that comes in; a new one, without characters yet, is kept on the page, and its text spread over its box. */
+function spelled(page: PageData, line: LineData): LineData {
+  if (line.chars.length) return line;
+  const box = clip(ordered(line.box), page);
+  return withChars({ ...line, box }, spread(toChars(line.text), box, line.direction, line.confidence ?? null));
+}
 
 const withChars = (line: LineData, chars: CharData[]): LineData => ({ ...line, chars, text: textOf(chars) });
 

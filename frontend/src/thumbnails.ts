@@ -57,11 +57,10 @@ export class Thumbnails {
 
   private item(n: number, entry: PageEntry, current: boolean): HTMLElement {
     const said = stateOf(entry);
-    const label = `${say("pageOf", { n: entry.number, total: this.app.book.pages.length })}, ${said}`;
     const image = h("img", { src: thumbnailAddress(entry.number), alt: "", loading: "lazy", decoding: "async" });
     const button = h(
       "button",
-      { type: "button", class: "thumbnail", "aria-label": label, "aria-current": current ? "page" : null, title: entry.message ?? entry.name,
+      { type: "button", class: "thumbnail", "aria-current": current ? "page" : null, title: entry.message ?? entry.name,
         onclick: () => void this.app.goTo(entry.number) },
       image, h("span", { class: "number" }, String(entry.number)),
       h("span", { class: `state ${entry.state}` }, said),

@@ -105,7 +105,19 @@ class Tab:
 
     def saved(self) -> None:
         """Wait until the server has it on its disk."""
-        self.page.wait_for_function(SAVED)
+        self.until(SAVED)
+
+    def until(self, condition: str) -> None:
+        """Wait until this holds in the page; its policy forbids what Playwright has for that."""
+        for _ in range(1200):
+            if self.page.evaluate(condition):
+                return
+            self.page.wait_for_timeout(25)
+        raise AssertionError(condition)
+
+    def until_text(self, text: str) -> None:
+        """Wait until the text of the page holds this."""
+        self.until(f"document.querySelector('#sheet').textContent.includes('{text}')")
 
     def reload(self) -> None:
         self.page.reload()
@@ -114,4 +126,6 @@ class Tab:
 
 def lines_on_disk(book: Path, page: int) -> list[str]:
     """The texts of a page's lines, as the folder of the book has them."""
-    return [line["text"] for line in json.loads((book / f"p{page}.json").read_text(encoding="utf-8"))["lines"]]
+    return [
+        line["text"] for line in json.loads((book / f"p{page}.json").read_text(encoding="utf-8"))["lines"]
+    ]

@@ -35,9 +35,7 @@ def open_tab(browser: Any, desk: Desk) -> Iterator[Callable[..., Tab]]:
     contexts: list[Any] = []
 
     def open_one(width: int = 1280, height: int = 800, **options: Any) -> Tab:
-        context = browser.new_context(
-            viewport={"width": width, "height": height}, locale="en-GB", **options
-        )
+        context = browser.new_context(viewport={"width": width, "height": height}, locale="en-GB", **options)
         contexts.append(context)
         return Tab(context, desk.address)
 

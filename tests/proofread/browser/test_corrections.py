@@ -45,7 +45,9 @@ def test_five_characters_are_corrected_and_stand_on_the_disk(open_tab: OpenTab, 
     assert not tab.problems
 
 
-def test_what_is_composed_is_seen_at_the_cursor_and_replaces_nothing_before_its_end(open_tab: OpenTab) -> None:
+def test_what_is_composed_is_seen_at_the_cursor_and_replaces_nothing_before_its_end(
+    open_tab: OpenTab,
+) -> None:
     tab = open_tab()
     tab.at(1, 1)
     session = tab.page.context.new_cdp_session(tab.page)
@@ -114,7 +116,7 @@ def test_tab_goes_from_doubt_to_doubt_and_a_confirmed_one_is_none(open_tab: Open
     tab.press("Tab")
     assert "No doubt" in tab.page.locator("#notice").inner_text()
     tab.saved()
-    assert "no doubts" in tab.page.locator(".thumbnail").first.inner_text()
+    tab.until("document.querySelector('.thumbnail .state').textContent === 'no doubts'")
 
 
 def test_a_page_is_marked_as_proofread_and_counts_for_training(open_tab: OpenTab) -> None:

@@ -39,7 +39,9 @@ def test_a_server_killed_in_mid_edit_gets_every_edit_once(browser: Any, book: Pa
     tab.page.context.close()
 
 
-def test_a_tab_closed_while_the_server_was_away_leaves_its_edits_to_the_next(browser: Any, book: Path) -> None:
+def test_a_tab_closed_while_the_server_was_away_leaves_its_edits_to_the_next(
+    browser: Any, book: Path
+) -> None:
     context = browser.new_context(locale="en-GB")
     with open_desk(book, "--no-read") as desk:
         tab = Tab(context, desk.address)
@@ -51,7 +53,7 @@ def test_a_tab_closed_while_the_server_was_away_leaves_its_edits_to_the_next(bro
         port = urlsplit(desk.address).port
     with open_desk(book, "--no-read", "--port", port) as again:
         fresh = Tab(context, again.address)
-        fresh.page.wait_for_function("document.querySelector('#sheet').textContent.includes('羽宙洪荒')")
+        fresh.until_text("羽宙洪荒")
         fresh.saved()
         _, answer = again.ask("/api/pages/1")
         assert answer["page"]["lines"][1]["text"] == "羽宙洪荒"
@@ -63,7 +65,7 @@ def test_a_reload_right_after_a_key_loses_nothing(open_tab: OpenTab, desk: Desk)
     tab.at(2, 3)
     tab.page.keyboard.insert_text("仄")
     tab.reload()
-    tab.page.wait_for_function("document.querySelector('#sheet').textContent.includes('日月盈仄')")
+    tab.until_text("日月盈仄")
     _, answer = desk.ask("/api/pages/1")
     assert answer["page"]["lines"][2]["text"] == "日月盈仄"
 
@@ -72,11 +74,11 @@ def test_two_tabs_on_one_page_see_each_other(open_tab: OpenTab, book: Path) -> N
     one, two = open_tab(), open_tab()
     one.at(0, 0)
     one.page.keyboard.insert_text("夭")
-    two.page.wait_for_function("document.querySelector('#sheet').textContent.includes('夭地玄黃')")
+    two.until_text("夭地玄黃")
     assert "changed this page" in two.page.locator("#notice").inner_text()
     two.at(1, 0)
     two.page.keyboard.insert_text("羽")
-    one.page.wait_for_function("document.querySelector('#sheet').textContent.includes('羽宙洪荒')")
+    one.until_text("羽宙洪荒")
     assert one.texts() == two.texts() == ["夭地玄黃", "羽宙洪荒", "日月盈昃"]
 
 
@@ -96,15 +98,13 @@ def conflicting(tab: Tab, desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("choice, text", [("Use mine", "夭地玄黃"), ("Keep the server's", "天地玄皇")])
-def test_the_later_of_two_is_told_and_chooses(
-    open_tab: OpenTab, desk: Desk, choice: str, text: str
-) -> None:
+def test_the_later_of_two_is_told_and_chooses(open_tab: OpenTab, desk: Desk, choice: str, text: str) -> None:
     tab = open_tab()
     conflicting(tab, desk)
     told = tab.page.locator("dialog.conflict").inner_text()
     assert "Li" in told and "天地玄皇" in told and "夭地玄黃" in told
     tab.page.get_by_role("button", name=choice).click()
-    tab.page.wait_for_function(f"document.querySelector('#sheet').textContent.includes('{text}')")
+    tab.until_text(text)
     tab.saved()
     _, answer = desk.ask("/api/pages/1")
     assert answer["page"]["lines"][0]["text"] == text

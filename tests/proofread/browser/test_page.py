@@ -12,7 +12,9 @@ from proofread_server import Desk
 
 pytestmark = pytest.mark.slow
 OpenTab = Callable[..., Tab]
-SHOWN = "document.querySelector('.char-frame') && !document.querySelector('.char-frame').hasAttribute('hidden')"
+SHOWN = (
+    "document.querySelector('.char-frame') && !document.querySelector('.char-frame').hasAttribute('hidden')"
+)
 DRAWN = "document.querySelector('.overlay g').hasAttribute('transform')"
 
 
@@ -22,23 +24,23 @@ def middle(box: dict[str, float]) -> tuple[float, float]:
 
 def test_scan_and_text_move_together(open_tab: OpenTab) -> None:
     tab = open_tab()
-    tab.page.wait_for_function(DRAWN)
+    tab.until(DRAWN)
     tab.at(1, 2)
-    tab.page.wait_for_function(SHOWN)
+    tab.until(SHOWN)
     place = middle(tab.page.locator(".char-frame").bounding_box())
     tab.at(0, 0)
     tab.page.mouse.move(*place)
     tab.page.wait_for_selector(".line > .hover")
     assert tab.page.locator(".line > .hover").inner_text() == "洪"
     tab.page.mouse.click(*place)
-    tab.page.wait_for_function("document.querySelector('.line > .cursor').textContent === '洪'")
+    tab.until("document.querySelector('.line > .cursor').textContent === '洪'")
     tab.page.locator("[data-line]").nth(2).locator("[data-at]").nth(1).hover()
     tab.page.wait_for_selector(".hover-frame:not([hidden])")
 
 
 def test_a_line_is_drawn_with_the_mouse_and_one_without(open_tab: OpenTab, desk: Desk) -> None:
     tab = open_tab()
-    tab.page.wait_for_function(DRAWN)
+    tab.until(DRAWN)
     tab.at(2, 0)
     box = tab.page.locator("#viewer").bounding_box()
     x, y = middle(box)
@@ -62,7 +64,7 @@ def test_a_line_is_drawn_with_the_mouse_and_one_without(open_tab: OpenTab, desk:
 
 def test_corners_are_dragged(open_tab: OpenTab, desk: Desk) -> None:
     tab = open_tab()
-    tab.page.wait_for_function(DRAWN)
+    tab.until(DRAWN)
     tab.at(0, 0)
     tab.press("Alt+g")
     before = desk.ask("/api/pages/1")[1]["page"]["lines"][0]
@@ -80,7 +82,7 @@ def test_corners_are_dragged(open_tab: OpenTab, desk: Desk) -> None:
 
 def test_order_rows_zoom_and_pages(open_tab: OpenTab) -> None:
     tab = open_tab()
-    tab.page.wait_for_function(DRAWN)
+    tab.until(DRAWN)
     tab.press("Alt+o")
     assert tab.page.locator(".arrows .way").count() == 3
     tab.press("Alt+o", "Alt+v")
@@ -90,19 +92,19 @@ def test_order_rows_zoom_and_pages(open_tab: OpenTab) -> None:
     boxes = [tab.page.locator("[data-line]").nth(k).bounding_box() for k in range(2)]
     assert boxes[0]["x"] > boxes[1]["x"]
     tab.press("PageDown")
-    tab.page.wait_for_function("document.querySelector('#page-number').value === '2'")
+    tab.until("document.querySelector('#page-number').value === '2'")
     tab.page.locator(".thumbnail").nth(2).click()
-    tab.page.wait_for_function("document.querySelector('#page-number').value === '3'")
+    tab.until("document.querySelector('#page-number').value === '3'")
 
 
 def test_search_jumps_to_the_place(open_tab: OpenTab) -> None:
     tab = open_tab()
     tab.press("F3")
     tab.page.keyboard.insert_text("盈昃")
-    tab.page.wait_for_function("document.querySelectorAll('.hits li').length === 3")
+    tab.until("document.querySelectorAll('.hits li').length === 3")
     tab.page.locator(".hits button").nth(2).click()
-    tab.page.wait_for_function("document.querySelector('#page-number').value === '3'")
-    tab.page.wait_for_function("document.querySelectorAll('.selected').length === 2")
+    tab.until("document.querySelector('#page-number').value === '3'")
+    tab.until("document.querySelectorAll('.selected').length === 2")
 
 
 def test_the_machines_reading_is_compared(open_tab: OpenTab) -> None:
@@ -118,11 +120,14 @@ def test_the_machines_reading_is_compared(open_tab: OpenTab) -> None:
 
 @pytest.mark.parametrize(
     "locale, word",
-    [("en-US", "Mark as proofread"), ("zh-TW", "標為已校對"), ("zh-CN", "标为已校对"), ("ja-JP", "校正済みにする")],
+    [
+        ("en-US", "Mark as proofread"),
+        ("zh-TW", "標為已校對"),
+        ("zh-CN", "标为已校对"),
+        ("ja-JP", "校正済みにする"),
+    ],
 )
-def test_the_interface_speaks_the_browsers_language(
-    browser: Any, desk: Desk, locale: str, word: str
-) -> None:
+def test_the_interface_speaks_the_browsers_language(browser: Any, desk: Desk, locale: str, word: str) -> None:
     context = browser.new_context(locale=locale)
     tab = Tab(context, desk.address)
     assert tab.page.locator(".mark").inner_text() == word
@@ -133,7 +138,7 @@ def test_the_interface_speaks_the_browsers_language(
 
 def test_no_request_leaves_the_machine_and_no_policy_is_broken(open_tab: OpenTab, desk: Desk) -> None:
     tab = open_tab()
-    tab.page.wait_for_function(DRAWN)
+    tab.until(DRAWN)
     tab.press("F1", "Escape", "Tab")
     assert tab.problems == []
     assert {urlsplit(address).netloc for address in tab.asked} == {urlsplit(desk.address).netloc}
@@ -146,7 +151,7 @@ def test_axe_finds_no_serious_fault(open_tab: OpenTab, scheme: str, width: int) 
     if not axe.exists():
         pytest.skip("axe-core is not installed: `npm ci` in frontend/ does it.")
     tab = open_tab(width, 844, color_scheme=scheme)
-    tab.page.wait_for_function(DRAWN)
+    tab.until(DRAWN)
     tab.press("Tab")
     # The policy forbids scripts of others in the page; this way in is the debugger's.
     tab.page.evaluate(axe.read_text(encoding="utf-8"))
@@ -155,6 +160,8 @@ def test_axe_finds_no_serious_fault(open_tab: OpenTab, scheme: str, width: int) 
             tab.press(dialog)
             tab.page.wait_for_selector("dialog[open]")
         found = tab.page.evaluate("axe.run(document)")["violations"]
-        serious = [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in ("serious", "critical")]
+        serious = [
+            (one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in ("serious", "critical")
+        ]
         assert not serious, dialog
         tab.press("Escape")
