@@ -1,4 +1,4 @@
-"""The page's side says and does what the server's does: types, built files, edits. Skipped where Node is not."""
+"""The page does what the server does: types, built files, edits. Skipped where Node is not."""
 
 from __future__ import annotations
 

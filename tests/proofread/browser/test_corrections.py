@@ -1,4 +1,4 @@
-"""Correcting in a real browser: by candidate, by typing, by a composed input; lines; undo; files on the disk."""
+"""Correcting in a real browser: by candidate, typing, a composed input; lines; undo; files on the disk."""
 
 from __future__ import annotations
 

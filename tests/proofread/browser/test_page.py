@@ -1,4 +1,4 @@
-"""The page itself: scan and text together, drawing, search, languages; nothing from elsewhere; accessibility."""
+"""The page itself: scan and text together, drawing, search, languages, accessibility; nothing from afar."""
 
 from __future__ import annotations
 
