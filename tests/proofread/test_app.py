@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
@@ -259,3 +260,17 @@ def test_every_type_is_described() -> None:
     described = openapi()
     assert {"Event", "PageAnswer", "Conflict", "EditsRequest"} <= set(described["components"]["schemas"])
     assert described == openapi()
+
+
+def test_what_the_disk_does_not_take_may_be_sent_again(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", full)
+        refused = edit(client, 0, typed("l1", 0, "一"), id="1")
+        assert refused.status_code == 503 and "No space left" in refused.json()["detail"]
+    again = edit(client, 0, typed("l1", 0, "一"), id="1")
+    assert again.json()["page"]["lines"][0]["text"] == "一地玄黃"

@@ -42,14 +42,16 @@ def test_the_next_start_looks_only_at_what_changed(tmp_path: Path, monkeypatch: 
         state, _ = first.store.edit(number, request(0, typed("l1", 1, "池")))
         write_files(first.book, state.book_page, state.page, state.machine)
         state.stale = False
-        first.update(state)
+        first.update_changes(state)
     first.store.mark(2, True, "")
     first.close()
     looked: list[str] = []
 
+    real = Overview._look
+
     def look(self: Overview, page: module.BookPage) -> module.Summary:
         looked.append(page.name)
-        return summarise(self.store.state(page.number))
+        return real(self, page)
 
     monkeypatch.setattr(Overview, "_look", look)
     again = scanned(fresh(folder))
@@ -62,6 +64,11 @@ def test_the_next_start_looks_only_at_what_changed(tmp_path: Path, monkeypatch: 
     ]
     assert again.ready() == 1
     assert again.summary(1).lines[0] == ("l1", "天池玄黃")
+    # What was changed is known, too, without opening a page.
+    assert [(one.page, one.old, one.new) for one in again.changes()] == [
+        ("p1", "地", "池"),
+        ("p2", "地", "池"),
+    ]
 
 
 def test_files_that_are_not_written_yet_are_looked_at_again(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from tongguocr.errors import InputError
 from tongguocr.formats import find_format
 from tongguocr.proofread.edits import EditError
 from tongguocr.proofread.guard import Access, Guard
+from tongguocr.proofread.journal import NotWrittenError
 from tongguocr.proofread.models import (
     BookData,
     Conflict,
@@ -210,6 +211,10 @@ def _add_error_handlers(app: FastAPI) -> None:
     @app.exception_handler(InputError)
     def not_there(request: Request, error: InputError) -> Response:
         return JSONResponse({"detail": str(error)}, 404 if request.method == "GET" else 422)
+
+    @app.exception_handler(NotWrittenError)
+    def not_written(request: Request, error: NotWrittenError) -> Response:
+        return JSONResponse({"detail": str(error)}, 503)
 
     @app.exception_handler(EditError)
     def not_applied(request: Request, error: EditError) -> Response:

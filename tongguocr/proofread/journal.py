@@ -24,6 +24,10 @@ KINDS = ("edits", "read", "state", "file")
 Row: TypeAlias = dict[str, Any]
 
 
+class NotWrittenError(InputError):
+    """The disk did not take a record: it may be sent again."""
+
+
 @dataclass
 class Journal:
     """One page's file; it is made with its first record."""
@@ -51,7 +55,7 @@ class Journal:
             else:
                 self._write((b"" if self._ended else b"\n") + _line(row))
         except OSError as error:
-            raise InputError(f"{self.path}: nothing can be added ({error.strerror}).") from None
+            raise NotWrittenError(f"{self.path}: nothing can be added ({error.strerror}).") from None
         self.rows.append(row)
 
     @property

@@ -20,6 +20,7 @@ from tongguocr.formats.doubts import reason_for
 from tongguocr.formats.page_json import FORMAT
 from tongguocr.page import Char
 from tongguocr.proofread.book import Book, BookPage
+from tongguocr.proofread.changes import Change, changes_of
 from tongguocr.proofread.models import PageEntry, State
 from tongguocr.proofread.page_data import count_doubts
 from tongguocr.proofread.store import PageState, Store
@@ -45,6 +46,8 @@ class Summary:
     """Bytes of its journal."""
     stale: bool = False
     """Whether its files are to be written yet."""
+    changes: tuple[Change, ...] = ()
+    """What was changed in it, as far as its files were written."""
 
 
 class Overview:
@@ -72,10 +75,31 @@ class Overview:
 
     def update(self, state: PageState) -> Summary:
         """Take note of a page that has changed."""
-        summary = summarise(state)
+        number = state.book_page.number
         with self._lock:
-            self._found[state.book_page.number] = summary
+            before = self._found.get(number, Summary())
+        summary = replace(summarise(state), changes=before.changes)
+        with self._lock:
+            self._found[number] = summary
         return summary
+
+    def update_changes(self, state: PageState) -> None:
+        """Take note of what was changed in a page: not with every edit, but when its files are written."""
+        with state.lock:
+            summary = replace(summarise(state), changes=changes_of_state(state))
+            with self._lock:
+                self._found[state.book_page.number] = summary
+
+    def changes(self) -> list[Change]:
+        """What was changed in the pages that were looked at."""
+        with self._lock:
+            return [change for number in sorted(self._found) for change in self._found[number].changes]
+
+    @property
+    def complete(self) -> bool:
+        """Whether every page was looked at."""
+        with self._lock:
+            return len(self._found) == len(self.book.pages)
 
     def set_reading(self, number: int, state: State | None, message: str = "") -> None:
         """Take note that a page is being read, could not be, or is neither."""
@@ -187,9 +211,19 @@ class Overview:
 
     def _look(self, page: BookPage) -> Summary:
         try:
-            return _quick_look(self.book, page) or summarise(self.store.state(page.number))
+            if (found := _quick_look(self.book, page)) is not None:
+                return found
+            state = self.store.state(page.number)
+            return replace(summarise(state), changes=changes_of_state(state))
         except InputError as error:
             return Summary(problem=str(error))
+
+
+def changes_of_state(state: PageState) -> tuple[Change, ...]:
+    """What was changed in an open page."""
+    if not state.version:
+        return ()
+    return tuple(changes_of(state.book_page.name, state.page, state.machine, state.journal.rows))
 
 
 def summarise(state: PageState) -> Summary:
@@ -265,5 +299,6 @@ def _is_valid(cached: dict[str, Any], book: Book, page: BookPage) -> bool:
 
 
 def _summary(cached: dict[str, Any]) -> Summary:
-    words = {key: value for key, value in cached.items() if key not in ("stamp", "lines")}
-    return Summary(**words, lines=tuple((str(name), str(text)) for name, text in cached["lines"]))
+    words = {key: value for key, value in cached.items() if key not in ("stamp", "lines", "changes")}
+    lines = tuple((str(name), str(text)) for name, text in cached["lines"])
+    return Summary(**words, lines=lines, changes=tuple(Change(**change) for change in cached["changes"]))

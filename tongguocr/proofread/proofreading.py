@@ -6,7 +6,7 @@ In: a book and what its pages are read with. Out: pages, edits, readings, and ev
 from __future__ import annotations
 
 import shlex
-import threading
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from tongguocr.errors import InputError
 from tongguocr.files import write_bytes
 from tongguocr.formats import FORMATS
 from tongguocr.proofread.book import MACHINE, OWN, Book
-from tongguocr.proofread.changes import CHANGES, Change, changes_of, render_changes
+from tongguocr.proofread.changes import CHANGES, render_changes
 from tongguocr.proofread.events import Events
 from tongguocr.proofread.journal import Row
 from tongguocr.proofread.models import (
@@ -67,14 +67,12 @@ class Proofreading:
         self.writer = FileWriter(self.store, self._written)
         workers = means.workers or min(max(share_cores(len(book.pages), None, 1)[0] - 1, 1), MAX_WORKERS)
         self.reading = BackgroundReading(workers, self._reading_begins, self._reading_done)
-        self._changes: dict[int, list[Change]] = {}
-        self._changes_lock = threading.Lock()
         self._caches: dict[int, PageCache] = {}
 
     def start(self) -> None:
         """Look at all pages, and read those that were not read yet."""
         self.reading.start()
-        self.overview.start(self._looked, lambda: self.events.tell(Event(type="book")))
+        self.overview.start(self._looked, self._all_looked)
 
     def close(self) -> None:
         """Write everything down."""
@@ -246,24 +244,26 @@ class Proofreading:
         if problem:
             self.overview.set_reading(number, None, problem)
         state = self.store.state(number)
-        self.overview.update(state)
-        if state.version:
-            with self._changes_lock:
-                self._changes.pop(number, None)
-            write_bytes(self.changes(), self.book.folder / CHANGES)
+        self.overview.update_changes(state)
+        if state.version and self.overview.complete:
+            self._write_changes()
         self._tell_progress(number)
+
+    def _all_looked(self) -> None:
+        """Every page was looked at: the table of changes has all of them."""
+        if self.overview.changes():
+            self._write_changes()
+        self.events.tell(Event(type="book"))
+
+    def _write_changes(self) -> None:
+        with suppress(InputError):
+            write_bytes(render_changes(self.overview.changes()), self.book.folder / CHANGES)
 
     def changes(self) -> bytes:
         """The table of all that was changed in the book."""
-        with self._changes_lock:
-            for page in self.book.pages:
-                if page.number not in self._changes and self.book.journal(page).exists():
-                    self._changes[page.number] = self._changes_of(page.number)
-            return render_changes([c for number in sorted(self._changes) for c in self._changes[number]])
-
-    def _changes_of(self, number: int) -> list[Change]:
-        state = self.store.state(number)
-        return changes_of(state.book_page.name, state.page, state.machine, state.journal.rows)
+        self.overview.wait(SCAN_TIMEOUT)
+        self.writer.flush()
+        return render_changes(self.overview.changes())
 
     def _tell_progress(self, number: int) -> None:
         entry = self.overview.entry(number)
