@@ -67,6 +67,26 @@ def test_many_edits_are_one_writing_and_the_last_is_in_it(tmp_path: Path) -> Non
     assert read_page(folder / "p1.json").text.startswith("二地")
 
 
+def test_what_another_program_wrote_just_now_is_not_written_over(tmp_path: Path) -> None:
+    folder = write_book(tmp_path / "book", 2)
+    store, written = Store(open_book(str(folder))), dict[int, str]()
+    writer = FileWriter(store, lambda number, problem: written.update({number: problem}))
+    for number, outside in ((1, read_page_of("p1", ("外人",))), (2, None)):
+        store.edit(number, request(0, typed("l1", 0, "一")))
+        writer.add(number)
+        if outside is not None:
+            write_page(outside, folder / "p1.json")
+        else:
+            (folder / "p2.json").write_text("damaged")
+        writer.flush(number)
+    store.edit(2, request(2, typed("l1", 1, "二")))
+    writer.close()
+    assert read_page(folder / "p1.json").text == "外人"
+    assert [row["kind"] for row in store.state(1).journal.rows] == ["read", "edits", "file"]
+    assert (folder / "p2.json").read_text() == "damaged" and "p2.json" in written[2]
+    assert store.state(2).page.text.startswith("一二")
+
+
 def test_a_flush_waits_for_what_is_being_written(tmp_path: Path) -> None:
     folder = write_book(tmp_path / "book", 1)
     store = Store(open_book(str(folder)))

@@ -161,6 +161,35 @@ def test_a_file_that_another_program_changed_is_a_new_version(folder: Path) -> N
     assert fresh(folder).state(1).version == 4, "it is taken once"
 
 
+def test_a_file_that_another_program_changes_meanwhile(folder: Path) -> None:
+    store = fresh(folder)
+    assert text(store, 1) == text(store, 2)
+    # Nobody edited the page: it is as it was read now.
+    write_page(read_page_of("p1", ("外人",)), folder / "p1.json")
+    state, _ = store.edit(1, request(0, typed("l1", 0, "一")))
+    assert (state.page.text, state.version) == ("一人", 2)
+    # Somebody did: they are told, and both are kept.
+    store.edit(2, request(0, typed("l1", 0, "一"), client="a"))
+    written(store, 2)
+    store.edit(2, request(2, typed("l1", 1, "二"), client="a"))
+    write_page(read_page_of("p2", ("外人",)), folder / "p2.json")
+    with pytest.raises(ConflictError) as told:
+        store.edit(2, request(3, typed("l1", 2, "三"), client="a"))
+    assert [row["kind"] for _, row in told.value.rows] == ["file"]
+    assert [store.version(2, v).text.split("\n")[0] for v in (3, 4)] == ["一二玄黃", "外人"]
+    assert text(fresh(folder), 2) == "外人"
+
+
+def test_files_of_our_own_are_no_news(folder: Path) -> None:
+    store = fresh(folder)
+    for k in range(5):
+        store.edit(1, request(2 * bool(k), typed("l1", k % 4, "一")))
+        state = store.state(1)
+        state.writing = state.page
+        written(store)
+    assert [row["kind"] for row in state.journal.rows] == ["read", *["edits"] * 5]
+
+
 def test_a_file_of_an_earlier_version_is_only_late(folder: Path) -> None:
     store = fresh(folder)
     store.edit(1, request(0, typed("l1", 0, "一")))

@@ -79,10 +79,10 @@ class FileWriter:
                 self.flush(number)
 
     def _write(self, number: int) -> None:
-        state = self.store.state(number)
-        with state.lock:
-            page, machine, state.stale = state.page, state.machine, False
-        problems = write_files(self.store.book, state.book_page, page, machine)
+        with self.store.using(number) as state:
+            page, machine, state.stale, state.writing = state.page, state.machine, False, state.page
+            problems = [state.damaged] if state.damaged else []
+        problems = problems or write_files(self.store.book, state.book_page, page, machine)
         state.stale = state.stale or bool(problems)
         self.written(number, " ".join(problems))
         self.store.hold(number, -1)

@@ -11,7 +11,6 @@ import json
 import threading
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from tongguocr.errors import InputError
@@ -23,7 +22,7 @@ from tongguocr.proofread.book import Book, BookPage
 from tongguocr.proofread.changes import Change, changes_of
 from tongguocr.proofread.models import PageEntry, State
 from tongguocr.proofread.page_data import count_doubts
-from tongguocr.proofread.store import PageState, Store
+from tongguocr.proofread.store import PageState, Store, stamp_of
 
 CACHE, VERSION = "pages.json", 1
 
@@ -202,7 +201,7 @@ class Overview:
         with self._lock:
             found = dict(self._found)
         pages = {
-            page.name: {"stamp": _stamp(self.book.file(page, ".json")), **asdict(summary)}
+            page.name: {"stamp": stamp_of(self.book.file(page, ".json")), **asdict(summary)}
             for page in self.book.pages
             if (summary := found.get(page.number)) is not None and summary.known and not summary.stale
         }
@@ -269,15 +268,6 @@ def _judged(char: dict[str, Any]) -> Char:
     return Char("", (0, 0, 0, 0), confidence, (), picture, surprise)
 
 
-def _stamp(path: Path) -> list[int]:
-    """Changes with the file; empty where there is none."""
-    try:
-        found = path.stat()
-    except OSError:
-        return []
-    return [found.st_mtime_ns, found.st_size]
-
-
 def _read_cache(book: Book) -> dict[int, Summary]:
     """What was known of the pages whose files are as they were."""
     try:
@@ -294,8 +284,8 @@ def _read_cache(book: Book) -> dict[int, Summary]:
 
 def _is_valid(cached: dict[str, Any], book: Book, page: BookPage) -> bool:
     """Whether the page's file is the one that was looked at, and its journal as long."""
-    stamp, journal = _stamp(book.file(page, ".json")), _stamp(book.journal(page))
-    return bool(stamp) and cached["stamp"] == stamp and cached["journal"] == (journal or [0, 0])[1]
+    stamp, journal = stamp_of(book.file(page, ".json")), stamp_of(book.journal(page))
+    return bool(stamp) and tuple(cached["stamp"]) == stamp and cached["journal"] == (journal or (0, 0))[1]
 
 
 def _summary(cached: dict[str, Any]) -> Summary:

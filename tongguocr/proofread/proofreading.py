@@ -119,11 +119,10 @@ class Proofreading:
 
     def page(self, number: int) -> PageAnswer:
         """The page, its picture's size at least."""
-        state = self.store.state(number)
-        if not state.known:
+        if not self.store.state(number).known:
             self.reading.prefer(number)
-            self._measure(state)
-        with state.lock:
+            self._measure(self.store.state(number))
+        with self.store.using(number) as state:
             page, machine, version, edited = state.page, state.machine, state.version, state.edited
         return PageAnswer.model_construct(
             number=number,

@@ -32,6 +32,7 @@ from tongguocr.sources import IMAGE_SUFFIXES
 
 MAX_OPEN = 24
 """Pages that are kept in memory."""
+Stamp: TypeAlias = tuple[int, ...]
 EDITS: TypeAdapter[list[Edit]] = TypeAdapter(list[Edit])
 
 
@@ -55,6 +56,12 @@ class PageState:
     """Whether there is a page at all, and not only a picture."""
     stale: bool = False
     """Whether its files are older than its journal, or not there."""
+    stamp: Stamp = ()
+    """Of `NAME.json`, when it was last looked at."""
+    writing: Page | None = None
+    """What is being written into `NAME.json`, or was last."""
+    damaged: str = ""
+    """What is wrong with that file, if another program broke it: it is left alone, and the journal goes on."""
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     @property
@@ -97,9 +104,29 @@ class Store:
         try:
             state = self.state(number)
             with state.lock:
+                self._look_again(state)
                 yield state
         finally:
             self.hold(number, -1)
+
+    def _look_again(self, state: PageState) -> None:
+        """Take in what another program wrote into the page's file while it was open here."""
+        path = self.book.file(state.book_page, ".json")
+        stamp = stamp_of(path)
+        if stamp == state.stamp or not stamp:
+            return
+        try:
+            stored, state.stamp, state.damaged = read_page(path), stamp, ""
+        except InputError as error:
+            state.damaged = str(error)
+            return
+        if stored in (state.page, state.writing):
+            return
+        if state.journal.rows:
+            self._append(state, stored, "file", "", {"page": page_object(stored)})
+        else:
+            state.page, state.machine, state.known = stored, stored, True
+            self.changed(state, {})
 
     def hold(self, number: int, more: int = 1) -> None:
         """Keep a page open, until it is let go as often."""
@@ -171,7 +198,9 @@ class Store:
                 self._append(state, page, "read", who, {"page": page_object(page)}, machine=page)
             else:
                 # Nobody wrote anything: the page's file is all that there is to know.
-                write_page(page, self.book.file(state.book_page, ".json"))
+                state.writing = page
+                write_page(page, path := self.book.file(state.book_page, ".json"))
+                state.stamp = stamp_of(path)
                 state.page, state.machine, state.known = page, page, True
                 self.changed(state, {})
         return state
@@ -207,22 +236,31 @@ class Store:
 
 def open_state(book: Book, page: BookPage) -> PageState:
     """A page out of its files."""
-    journal = open_journal(book.journal(page))
+    path = book.file(page, ".json")
+    journal, stamp = open_journal(book.journal(page)), stamp_of(path)
     if not journal.rows:
         stored = _stored(book, page)
         blank = Page(image_file(book, page), 0, 0)
-        return PageState(page, journal, stored or blank, stored, stored is not None)
-    path = book.file(page, ".json")
+        return PageState(page, journal, stored or blank, stored, stored is not None, stamp=stamp)
     stored = read_page(path) if path.exists() else None
     before = list(versions(journal.rows, journal.path))
     now_page, machine = before[-1]
-    state = PageState(page, journal, now_page, machine, True, stale=stored != now_page)
+    state = PageState(page, journal, now_page, machine, True, stored != now_page, stamp)
     if stored is not None and state.stale and not any(stored == page for page, _ in reversed(before)):
         # Another program wrote the file since: that is the newest version.
         row = {"v": state.version + 1, "kind": "file", "time": now(), "page": page_object(stored)}
         journal.append(row)
         state.page, state.stale = stored, False
     return state
+
+
+def stamp_of(path: Path) -> Stamp:
+    """Changes with the file; empty where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return ()
+    return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 def _stored(book: Book, page: BookPage) -> Page | None:
