@@ -22,6 +22,7 @@ from tongguocr.proofread.book import open_book
 from tongguocr.proofread.guard import Access
 from tongguocr.proofread.openapi import openapi
 from tongguocr.proofread.proofreading import Means, Proofreading
+from tongguocr.proofread.reading import ReadingTask
 
 HOST = "http://127.0.0.1:8001"
 
@@ -248,12 +249,26 @@ def test_others_need_the_token(work: Proofreading) -> None:
     assert TestClient(app, base_url="http://192.168.1.5").get("/api/book", headers=wrong).status_code == 401
 
 
-def test_weights_of_the_books_folder_can_be_chosen(client: TestClient, work: Proofreading) -> None:
+def test_weights_of_the_books_folder_can_be_chosen(
+    client: TestClient, work: Proofreading, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("tuned/weights", ".proofread", "machine"):
         folder = work.book.folder / name
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "manifest.json").write_text("{}")
     assert client.get("/api/book").json()["settings"]["weightsChoices"] == ["package", "tuned/weights"]
+    asked: list[ReadingTask] = []
+    work.means = Means()
+    monkeypatch.setattr(work.reading, "add", lambda task, first: asked.append(task))
+    for body in (
+        {"weights": "tuned/weights"},
+        {"weights": "package", "keepLines": False, "engine": "rapidocr"},
+    ):
+        assert client.post("/api/pages/2/read", json=body).status_code == 202
+    assert [task.setup.weights for task in asked] == [work.book.folder / "tuned" / "weights", None]
+    assert [task.setup.engine for task in asked] == ["tongguocr", "rapidocr"]
+    assert [task.known is not None for task in asked] == [True, False]
+    assert client.get("/api/pages/2").json()["state"] == "reading"
 
 
 def test_every_type_is_described() -> None:

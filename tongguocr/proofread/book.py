@@ -106,8 +106,11 @@ def _open_source(source: str) -> Book:
 
 
 def _open_folder(folder: Path) -> Book:
-    found: dict[str, SourcePage | None] = dict.fromkeys(_names_of_texts(folder))
-    found |= {page.name: page for page in _images_in(folder)}
+    try:
+        found: dict[str, SourcePage | None] = dict.fromkeys(_names_of_texts(folder))
+        found |= {page.name: page for page in _images_in(folder)}
+    except OSError as error:
+        raise InputError(f"{folder}: the folder cannot be read ({error.strerror}).") from None
     if not found:
         raise InputError(f"{folder}: there is neither an image nor a page in this folder.")
     title = folder.resolve().name.removesuffix(ENDING_OF_FOLDERS)

@@ -61,7 +61,7 @@ class PageState:
     writing: Page | None = None
     """What is being written into `NAME.json`, or was last."""
     damaged: str = ""
-    """What is wrong with that file, if another program broke it: it is left alone, and the journal goes on."""
+    """What is wrong with that file, if another program broke it: it is left alone; the journal goes on."""
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     @property
@@ -114,6 +114,7 @@ class Store:
         path = self.book.file(state.book_page, ".json")
         stamp = stamp_of(path)
         if stamp == state.stamp or not stamp:
+            state.damaged = ""
             return
         try:
             stored, state.stamp, state.damaged = read_page(path), stamp, ""
