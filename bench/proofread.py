@@ -22,7 +22,6 @@ from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 import numpy as np
 import uvicorn
@@ -48,6 +47,8 @@ SEED = 1644
 class Row:
     what: str
     milliseconds: float
+    kilobytes: float | None = None
+    """Of the last answer."""
 
 
 def draw_up(folder: Path, pages: int, chars: int) -> None:
@@ -89,7 +90,7 @@ def serving(folder: Path) -> Iterator[tuple[Proofreading, HTTPConnection, float]
     work = Proofreading(open_book(str(folder)), Means(can_read=False))
     work.start()
     with open_socket("127.0.0.1", 0) as listening:
-        config = uvicorn.Config(make_app(work), lifespan="off", log_level="warning", access_log=False)
+        config = uvicorn.Config(make_app(work), lifespan="off", log_level="warning", timeout_keep_alive=60)
         server = uvicorn.Server(config)
         listening.listen()
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
@@ -106,25 +107,25 @@ def serving(folder: Path) -> Iterator[tuple[Proofreading, HTTPConnection, float]
             work.close()
 
 
-def ask(client: HTTPConnection, path: str, body: object = None) -> Any:
-    """An answer's JSON, or its bytes."""
+def ask(client: HTTPConnection, path: str, body: object = None) -> bytes:
+    """An answer's bytes."""
     data = None if body is None else json.dumps(body)
     client.request("GET" if body is None else "POST", path, data, {"Content-Type": "application/json"})
     answer = client.getresponse()
     said = answer.read()
     if answer.status != 200:
         raise SystemExit(f"{path}: {answer.status} {said[:200]!r}")
-    return json.loads(said) if answer.headers.get_content_type() == "application/json" else said
+    return said
 
 
-def timed(what: str, work: Callable[[int], object], times: int = TIMES) -> Row:
+def timed(what: str, work: Callable[[int], bytes | None], times: int = TIMES) -> Row:
     """The middle of several times."""
-    taken = []
+    taken, answer = [], None
     for k in range(times):
         start = time.perf_counter()
-        work(k)
+        answer = work(k)
         taken.append(1000 * (time.perf_counter() - start))
-    return Row(what, median(taken))
+    return Row(what, median(taken), None if answer is None else len(answer) / 1000)
 
 
 def measure(work: Proofreading, client: HTTPConnection) -> Iterator[Row]:
@@ -136,11 +137,13 @@ def measure(work: Proofreading, client: HTTPConnection) -> Iterator[Row]:
     yield timed("the list of pages", lambda k: ask(client, "/api/book"))
     base = 0
 
-    def edit(k: int) -> None:
+    def edit(k: int) -> bytes:
         nonlocal base
         one = {"op": "text", "line": "l3", "at": k, "count": 1, "insert": ["字"]}
         call = {"base": base, "client": "bench", "edits": [one]}
-        base = ask(client, f"/api/pages/{spread[0]}/edits", call)["version"]
+        answer = ask(client, f"/api/pages/{spread[0]}/edits", call)
+        base = json.loads(answer)["version"]
+        return answer
 
     yield timed("an edit, on the disk and answered", edit)
     work.writer.flush()
@@ -175,6 +178,7 @@ def main(argv: list[str] | None = None) -> None:
     table = Table(title=f"{args.pages} pages of {args.chars} characters; {machine()}")
     table.add_column("what")
     table.add_column("ms", justify="right")
+    table.add_column("kB", justify="right")
     with tempfile.TemporaryDirectory(prefix="tongguocr-bench-") as name:
         folder = Path(name)
         draw_up(folder, args.pages, args.chars)
@@ -183,9 +187,8 @@ def main(argv: list[str] | None = None) -> None:
         with serving(folder) as (_, _, looked):
             rows.append(Row("all pages looked at, the next time", 1000 * looked))
     for row in rows:
-        table.add_row(
-            row.what, f"{row.milliseconds:.1f}" if row.milliseconds < 10 else f"{row.milliseconds:.0f}"
-        )
+        size = "" if row.kilobytes is None else f"{row.kilobytes:.0f}"
+        table.add_row(row.what, f"{row.milliseconds:.{1 if row.milliseconds < 10 else 0}f}", size)
     table.add_row("memory at most, MB", f"{memory():.0f}")
     Console().print(table)
 
