@@ -172,7 +172,7 @@ export class App {
   }
 
   readAgain = (): void => openReadAgain(this);
-  training = (): void => openTraining(this);
+  training = (): Promise<void> => this.refreshBook().finally(() => openTraining(this));
   help = (): void => openHelp();
 
   tell(word: Word): void {
@@ -188,7 +188,11 @@ export class App {
 
   private async settle(mine: Waiting, conflict: Conflict | null, reason: string): Promise<void> {
     const there = conflict ?? (await getPage(mine.page).then(({ page, version }) => ({ page, version, others: [] }), () => null));
-    if (!there) return;
+    if (!there) {
+      // It stays in the browser's storage: the page asks again when it is opened the next time.
+      this.notice(say("refused", { reason }));
+      return;
+    }
     if (reason) this.notice(say("refused", { reason }));
     if (this.session.number === mine.page) await this.session.refresh();
     const edits = await askWhich(mine, there);

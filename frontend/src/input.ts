@@ -30,7 +30,10 @@ export class Input {
       this.copy(event);
       erase(session, false);
     }));
-    view.pane.addEventListener("pointerdown", (event) => this.press(event));
+    view.pane.addEventListener("pointerdown", (event) => event.pointerType === "mouse" && this.press(event));
+    view.pane.addEventListener("pointermove", (event) => event.buttons === 1 && this.select(event));
+    // A finger that goes down may be going to scroll: only a tap puts the cursor somewhere.
+    view.pane.addEventListener("click", (event) => (event as PointerEvent).pointerType !== "mouse" && this.press(event));
     view.pane.addEventListener("scroll", () => this.follow(), { passive: true });
     session.on("cursor", () => this.follow());
   }
@@ -51,13 +54,22 @@ export class Input {
     style.fontSize = getComputedStyle(element).fontSize;
   }
 
-  private press(event: PointerEvent): void {
+  private press(event: MouseEvent): void {
     if (event.button > 0) return;
     const place = this.view.placeOf(event);
     if (place) this.session.moveTo(place, event.shiftKey);
-    // A finger may be going to scroll: the field takes the focus when it is lifted.
-    if (event.pointerType === "mouse") event.preventDefault();
+    event.preventDefault();
     this.focus();
+  }
+
+  /** The pointer is drawn over characters of the line where it was pressed. */
+  private select(event: PointerEvent): void {
+    const { session } = this;
+    const start = session.anchor ?? session.cursor;
+    const place = event.pointerType === "mouse" ? this.view.placeOf(event) : null;
+    if (!start || !place || place.line !== start.line) return;
+    if (place.at === start.at && !session.anchor) return;
+    session.moveTo({ line: place.line, at: place.at + (place.at >= start.at ? 1 : 0) }, true);
   }
 
   private compose(on: boolean): void {

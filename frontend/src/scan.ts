@@ -6,12 +6,13 @@ import { placeAt } from "./cursor";
 import { lineAt } from "./geometry";
 import type { Place } from "./history";
 import { Overlay } from "./overlay";
-import { getTiles, tileAddress } from "./server";
+import { getTiles } from "./server";
 import type { Session } from "./session";
+import { tileSource } from "./tiles";
 import type { Box, Point, Tiles } from "./types";
 
-/** Of 512 pixels each, 1 MB in memory: enough for two screens. */
-const MOST_TILES = 60;
+/** Of 512 pixels each, 1 MB in memory: enough for a large screen. */
+const MOST_TILES = 40;
 const KEYS = new Set(["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "+", "-", "=", "0"]);
 
 export class Scan {
@@ -19,6 +20,7 @@ export class Scan {
   readonly viewer: OpenSeadragon.Viewer;
   tiles: Tiles | null = null;
   private opening = 0;
+  private size = "";
 
   constructor(private readonly session: Session, readonly element: HTMLElement, onPlace: () => void) {
     // OpenSeadragon would add a style sheet for telephones, which the page's content security policy refuses, unless
@@ -51,24 +53,22 @@ export class Scan {
     element.addEventListener("pointermove", (event) => this.hover(event));
     element.addEventListener("pointerleave", () => session.point(null));
     session.on("open", () => void this.open());
+    // A page that was read may lie another way up than before.
+    session.on("page", ({ width, height }) => this.size !== `${width} ${height}` && void this.open());
     session.on("cursor", () => this.follow());
   }
 
   /** Fetch the list of tiles again: another page, or another way up. */
   async open(): Promise<void> {
     const mine = ++this.opening;
-    const number = this.session.number;
+    const { number, shown } = this.session;
+    this.size = `${shown.width} ${shown.height}`;
     this.viewer.close();
     this.tiles = null;
     const tiles = await getTiles(number).catch(() => null);
     if (mine !== this.opening || !tiles) return;
     this.tiles = tiles;
-    const source = {
-      width: tiles.width, height: tiles.height, tileSize: tiles.size, tileOverlap: 0,
-      minLevel: 0, maxLevel: tiles.levels - 1,
-      getTileUrl: (level: number, x: number, y: number) => tileAddress(number, level, x, y, tiles.version),
-    };
-    this.viewer.open(source as never);
+    this.viewer.open(tileSource(number, tiles) as never);
     this.viewer.addOnceHandler("open", () => this.overlay.align());
   }
 

@@ -15,6 +15,8 @@ export class ConflictError extends Error {
   }
 }
 
+const TRY_AGAIN = new Set([401, 403, 408, 421, 425, 429]);
+
 export interface EditsCall {
   base: number;
   client: string;
@@ -30,7 +32,8 @@ async function call<T>(address: string, init?: RequestInit): Promise<T> {
   } catch (error) {
     throw new AwayError(String(error));
   }
-  if (answer.status >= 500) throw new AwayError(answer.statusText);
+  // A missing token, too many requests, a server that fails: nothing is wrong with what was asked.
+  if (answer.status >= 500 || TRY_AGAIN.has(answer.status)) throw new AwayError(answer.statusText);
   const body: unknown = answer.status === 204 ? null : await answer.json().catch(() => null);
   if (answer.status === 409 && isConflict(body)) throw new ConflictError(body);
   if (!answer.ok) throw new RefusedError(sentence(body) ?? answer.statusText);

@@ -6,29 +6,31 @@ import { tileAddress } from "./server";
 import type { Scan } from "./scan";
 import type { Session } from "./session";
 import { tintOf } from "./text_view";
+import { fetchBitmap } from "./tiles";
 import type { Box, LineData, Tiles } from "./types";
 
 /** How thick the line is drawn, in pixels of the screen, and how much of its surroundings is seen. */
 const THICKNESS = 72;
 const MARGIN = 0.12;
 const LONGEST = 12_000;
-const KEPT_TILES = 24;
+const KEPT_TILES = 16;
 
 export class Strip {
   private readonly canvas = h("canvas");
   private readonly frame = h("div", { class: "strip-frame" });
   private readonly chars = h("div", { class: "strip-chars", lang: "zh-Hant" });
   private readonly roll = h("div", { class: "strip-roll" }, this.canvas, this.frame, this.chars);
-  private readonly images = new Map<string, Promise<HTMLImageElement | null>>();
+  private readonly images = new Map<string, Promise<ImageBitmap | null>>();
   private drawn: LineData | null = null;
   private drawing = 0;
+  private scheduled = false;
 
   constructor(private readonly session: Session, private readonly scan: Scan, private readonly pane: HTMLElement) {
     pane.append(this.roll);
     this.canvas.setAttribute("aria-hidden", "true");
     this.chars.setAttribute("aria-hidden", "true");
-    session.on("open", () => this.images.clear());
-    session.on("cursor", () => this.show());
+    session.on("open", () => [...this.images.keys()].forEach((address) => this.forget(address)));
+    session.on("cursor", () => this.schedule());
     scan.viewer.addHandler("open", () => {
       this.drawn = null;
       this.show();
@@ -38,6 +40,16 @@ export class Strip {
       if (at && this.drawn) session.moveTo({ line: this.drawn.id, at: Number(at) });
       event.preventDefault();
     });
+  }
+
+  /** The frame in the scan comes first: the strip is drawn behind that frame's paint, and once for many keys. */
+  private schedule(): void {
+    if (this.scheduled) return;
+    this.scheduled = true;
+    requestAnimationFrame(() => setTimeout(() => {
+      this.scheduled = false;
+      this.show();
+    }));
   }
 
   private show(): void {
@@ -106,7 +118,8 @@ export class Strip {
     const side = tiles.size * 2 ** (tiles.levels - 1 - level);
     const jobs = tilesOf(box, side, tiles).map(async ([column, row]) => {
       const image = await this.fetch(level, column, row, tiles.version);
-      if (!image || mine !== this.drawing) return;
+      // One that was given back meanwhile has no width.
+      if (!image?.width || mine !== this.drawing) return;
       const stretch = (scale * ratio * side) / tiles.size;
       pen.setTransform(stretch, 0, 0, stretch, (column * side - box[0]) * scale * ratio, (row * side - box[1]) * scale * ratio);
       pen.drawImage(image, 0, 0);
@@ -114,15 +127,18 @@ export class Strip {
     await Promise.all(jobs);
   }
 
-  private fetch(level: number, column: number, row: number, version: string): Promise<HTMLImageElement | null> {
+  private forget(address: string): void {
+    void this.images.get(address)?.then((image) => image?.close());
+    this.images.delete(address);
+  }
+
+  private fetch(level: number, column: number, row: number, version: string): Promise<ImageBitmap | null> {
     const address = tileAddress(this.session.number, level, column, row, version);
     const known = this.images.get(address);
     if (known) return known;
-    const image = new Image();
-    image.src = address;
-    const loading = image.decode().then(() => image, () => null);
+    const loading = fetchBitmap(address).catch(() => null);
     this.images.set(address, loading);
-    for (const oldest of this.images.keys()) if (this.images.size > KEPT_TILES) this.images.delete(oldest);
+    for (const oldest of this.images.keys()) if (this.images.size > KEPT_TILES) this.forget(oldest);
     return loading;
   }
 }

@@ -32,8 +32,15 @@ export class TextView {
     session.on("hover", (place) => this.point(place));
     sheet.addEventListener("pointermove", (event) => session.point(this.placeOf(event)));
     sheet.addEventListener("pointerleave", () => session.point(null));
+    pane.addEventListener("wheel", (event) => this.roll(event), { passive: true });
     new ResizeObserver(() => this.fit()).observe(pane);
     this.turn(this.horizontal);
+  }
+
+  /** A wheel turns towards the reader: on to the columns at the left, where nothing lies below. */
+  private roll({ deltaX, deltaY, ctrlKey }: WheelEvent): void {
+    const { scrollHeight, clientHeight } = this.pane;
+    if (!this.horizontal && !deltaX && !ctrlKey && scrollHeight <= clientHeight + 1) this.pane.scrollBy(-deltaY, 0);
   }
 
   /** In rows, or in columns as in the book. */
