@@ -289,3 +289,16 @@ def test_what_the_disk_does_not_take_may_be_sent_again(
         assert refused.status_code == 503 and "No space left" in refused.json()["detail"]
     again = edit(client, 0, typed("l1", 0, "一"), id="1")
     assert again.json()["page"]["lines"][0]["text"] == "一地玄黃"
+
+
+def test_a_page_without_a_picture_says_what_to_do(tmp_path: Path) -> None:
+    work = Proofreading(
+        open_book(str(write_book(tmp_path / "texts", 1, images=False))), Means(can_read=False)
+    )
+    client = TestClient(make_app(work), base_url=HOST)
+    assert client.get("/api/pages/1").json()["page"]["lines"][0]["text"] == "天地玄黃"
+    for address in ("image", "tiles.json", "thumbnail"):
+        answer = client.get(f"/api/pages/1/{address}")
+        assert answer.status_code == 404 and "--images" in answer.json()["detail"]
+    assert client.post("/api/pages/1/read", json={}).status_code == 422
+    work.close()

@@ -145,7 +145,7 @@ def make_pyramid(pixels: Pixels) -> Pyramid:
 
 def _load(page: BookPage) -> Pixels:
     if page.source is None:
-        raise InputError(f"{page.name}: this page has no picture.")
+        raise InputError(f"{page.name}: this page has no picture; --images SOURCE says where it is.")
     return page.source.load()
 
 
