@@ -31,6 +31,7 @@ LAYERS = (
     ("api",),
     ("evaluate", "batch"),
     ("serve",),
+    ("proofread",),
     ("training",),
     ("cli",),
     ("__main__",),

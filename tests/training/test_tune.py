@@ -13,6 +13,8 @@ from PIL import Image
 
 from tongguocr.cli import main
 from tongguocr.errors import InputError
+from tongguocr.proofread.book import open_book
+from tongguocr.proofread.store import Store
 from tongguocr.training.datasets import Mapping
 from tongguocr.training.recogniser.labelled import Labelled, read_pages
 from tongguocr.training.recogniser.model import Recogniser
@@ -52,6 +54,27 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def records(out: Path) -> list[dict[str, float]]:
     return [json.loads(row) for row in (out / "log.jsonl").read_text().splitlines()]
+
+
+def test_a_book_teaches_with_its_proofread_pages(folder: Path) -> None:
+    book, stage, start = folder / "book", folder / "one.toml", folder / "untaught"
+    write_pages(book, 4)
+    start.mkdir()
+    save_model(Recogniser(SIZE), start / "model.pt")
+    CODEC.save(start / "codec.json")
+    stage.write_text(STAGE.format(epochs=1, workers=0))
+    common = ("--pages", f"folder={book}", "--out", folder / "taught", "--device", "cpu")
+    store = Store(open_book(str(book)))
+    store.mark(1, False, "")
+    refused = run_here("train", stage, *common, "--start", start / "model.pt")
+    assert refused.returncode == 2
+    assert "no page of this book is marked as proofread yet" in refused.stderr
+    for number in (1, 2, 4):
+        store.mark(number, True, "")
+    result = run_here("train", stage, *common, "--start", start / "model.pt")
+    assert result.returncode == 0, result.stderr
+    # Of three pages the first is for validation.
+    assert "2 samples an epoch" in result.stdout
 
 
 @pytest.mark.slow

@@ -23,6 +23,7 @@ from tongguocr.cli import (
     export_sft,
     lines,
     plot,
+    proofread,
     read,
     serve,
     synth,
@@ -39,6 +40,7 @@ from tongguocr.version import __version__
 COMMANDS = {
     "read": read,
     "convert": convert,
+    "proofread": proofread,
     "serve": serve,
     "lines": lines,
     "blocks": blocks,

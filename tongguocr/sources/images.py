@@ -73,7 +73,12 @@ def open_binary(file: StoredFile) -> BinaryIO:
 
 def load_pixels(path: Path) -> Pixels:
     """The image's pixels: height x width where it is grey, height x width x 3 otherwise."""
-    return load_frame(path, 0, str(path)).pixels
+    return load_scan(path).pixels
+
+
+def load_scan(path: Path) -> Scan:
+    """The image as it was stored: its pixels, and the JPEG file that it was, if it was one."""
+    return load_frame(path, 0, str(path))
 
 
 def load_frame(file: StoredFile, frame: int, where: str) -> Scan:

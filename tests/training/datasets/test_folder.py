@@ -8,10 +8,15 @@ from pathlib import Path
 import pytest
 from page_strategies import example_page
 from PIL import Image
+from proofread_books import request, typed, write_book
 
 from tongguocr.errors import InputError
 from tongguocr.formats import write_page
+from tongguocr.proofread.book import open_book
+from tongguocr.proofread.output import write_files
+from tongguocr.proofread.store import Store
 from tongguocr.training.datasets import read_dataset, read_folder
+from tongguocr.training.recogniser.labelled import read_pages
 
 
 def test_every_format_by_name_without_what_is_no_page(tmp_path: Path) -> None:
@@ -46,6 +51,30 @@ def test_a_broken_file_is_an_error_and_the_next_follows(tmp_path: Path) -> None:
     assert "a.xml" in str(errors[0])
     with pytest.raises(InputError, match=r"a\.xml"):
         list(read_folder(tmp_path))
+
+
+def test_a_page_in_several_formats_is_one_page(tmp_path: Path) -> None:
+    for name in ("a.xml", "a.json", "b.alto.xml", "b.xml"):
+        write_page(replace(example_page(), image=name), tmp_path / name)
+    (tmp_path / "c.json").write_text('{"shapes": []}')
+    write_page(replace(example_page(), image="c.xml"), tmp_path / "c.xml")
+    assert [page.image for page in read_folder(tmp_path)] == ["a.json", "b.xml", "c.xml"]
+
+
+def test_of_a_book_the_proofread_pages(tmp_path: Path) -> None:
+    book = write_book(tmp_path / "book", pages=4)
+    store = Store(open_book(str(book)))
+    store.edit(1, request(0, typed("l1", 0, "夫")))
+    with pytest.raises(InputError, match="no page of this book is marked"):
+        list(read_folder(book))
+    store.edit(3, request(0, typed("l1", 0, "元")))
+    for number, mark in ((1, True), (3, True), (4, True), (4, False)):
+        state = store.mark(number, mark, "")
+        write_files(store.book, state.book_page, state.page, state.machine)
+    assert [page.text[:2] for page in read_folder(book)] == ["夫地", "元地"]
+    # What trains finds their images, too.
+    found = read_pages([("folder", book)], say=lambda sentence: None)
+    assert [page.image.name for page in found.train + found.validation] == ["p3.png", "p1.png"]
 
 
 def test_empty_and_missing_folders_and_unknown_kinds(tmp_path: Path) -> None:
