@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import pikepdf
 from lying_pages import Observant
 from PIL import Image
 from recognise_pages import FakeEngine, make_page, read_as
@@ -155,6 +156,19 @@ def png(pixels: Pixels) -> bytes:
     file = BytesIO()
     Image.fromarray(pixels).save(file, "PNG")
     return file.getvalue()
+
+
+def jpeg(pixels: Pixels) -> bytes:
+    file = BytesIO()
+    Image.fromarray(pixels).save(file, "JPEG", quality=95)
+    return file.getvalue()
+
+
+def dct_streams(pdf: bytes) -> list[bytes]:
+    """The JPEG files inside a PDF, byte for byte."""
+    with pikepdf.open(BytesIO(pdf)) as opened:
+        images = [page.Resources.XObject.Image for page in opened.pages]
+        return [image.read_raw_bytes() for image in images if image.Filter == "/DCTDecode"]
 
 
 def question(pixels: Pixels, **more: Any) -> bytes:

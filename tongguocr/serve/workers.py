@@ -44,6 +44,10 @@ class Readers(Protocol):
     def name(self) -> str:
         """What clients call the model."""
 
+    @property
+    def finds_lines(self) -> bool:
+        """Whether pages can be read whose lines nobody knows."""
+
     def call(self, work: Callable[Concatenate[Models, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """What `work` makes of the models and these arguments."""
 
@@ -63,7 +67,7 @@ class Processes:
             for worker in self._workers:
                 worker.start()
             for worker in self._workers:
-                self.name = worker.wait_until_ready()
+                self.name, self.finds_lines = worker.wait_until_ready()
                 self._idle.put(worker)
         except BaseException:
             self.close()
@@ -111,10 +115,10 @@ class _Worker:
         self.process.start()
         theirs.close()
 
-    def wait_until_ready(self, check: Check = lambda: None) -> str:
-        """The name of what it opened, or its refusal."""
-        name: str = self._receive(check)
-        return name
+    def wait_until_ready(self, check: Check = lambda: None) -> tuple[str, bool]:
+        """The name of what it opened and whether it finds lines, or its refusal."""
+        opened: tuple[str, bool] = self._receive(check)
+        return opened
 
     def ask(self, task: tuple[Any, ...], check: Check) -> Any:
         """The result of a task; whoever has no time left waits until the process is free for others."""
@@ -200,10 +204,10 @@ def _worker_main(pipe: Connection[Any, Any], prepare: Prepare, stop: Any) -> Non
 
     models: Models | None = None
 
-    def open_models() -> str:
+    def open_models() -> tuple[str, bool]:
         nonlocal models
         models = prepare(check)
-        return models.name
+        return models.name, models.finds_lines
 
     pipe.send_bytes(_answer(open_models))
     while models is not None:
