@@ -16,7 +16,18 @@ import pytest
 from lying_pages import scan_of
 from PIL import Image
 from recognise_pages import make_page, read_as
-from serve_models import TEXTS, ask, complaint, dct_streams, fake_models, form, in_thread, jpeg, png, question
+from serve_models import (
+    TEXTS,
+    as_jpeg,
+    ask,
+    complaint,
+    dct_streams,
+    fake_models,
+    form,
+    in_thread,
+    png,
+    question,
+)
 
 from tongguocr.engines.base import BlockInput, BlockReading
 from tongguocr.formats import FORMATS
@@ -93,9 +104,10 @@ def test_every_format(url: str, format: str) -> None:
 
 
 @pytest.mark.parametrize("turned", [0, 90])
-def test_a_jpeg_goes_into_a_pdf_as_it_is(finding: str, turned: int) -> None:
-    picture = jpeg(scan_of(PAGE, turned))
-    status, data = ask(f"{finding}/v1/read?format=pdf&name=page.jpg&turn=true", picture)
+def test_a_jpeg_goes_into_a_pdf_as_it_is(turned: int) -> None:
+    picture, page = as_jpeg(PAGE, turned)
+    with in_thread(fake_models(found=True, page=page)) as url:
+        status, data = ask(f"{url}/v1/read?format=pdf&name=page.jpg&turn=true", picture)
     assert status == 200 and dct_streams(data) == [picture]
 
 

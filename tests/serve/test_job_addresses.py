@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import pikepdf
 import pytest
 from recognise_pages import make_page, read_as
-from serve_models import TEXTS, ask, complaint, dct_streams, fake_models, form, in_thread, jpeg, png
+from serve_models import TEXTS, as_jpeg, ask, complaint, dct_streams, fake_models, form, in_thread, png
 
 from tongguocr.engines.base import BlockInput, BlockReading
 from tongguocr.formats import FORMATS
@@ -160,15 +160,14 @@ def test_a_pdf_with_a_password(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("turned", [0, 90])
 def test_jpegs_go_into_pdfs_as_they_are(tmp_path: Path, turned: int) -> None:
-    assert PAGE.pixels is not None
-    picture = jpeg(turn_pixels(PAGE.pixels, -turned % 360))
+    picture, page = as_jpeg(PAGE, turned)
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         archive.writestr("1.jpg", picture)
-    with served(tmp_path) as url:
+    with served(tmp_path, fake_models(found=True, page=page)) as url:
         for name, body in (("page.jpg", picture), ("book.zip", packed.getvalue())):
             job = post(url, body, f"?name={name}&turn=true")
-            wait_for(url, job, 1)
+            assert not wait_for(url, job, 1)["failed"]
             where = f"{url}/v1/jobs/{job['id']}"
             assert dct_streams(ask(f"{where}/pages/1?format=pdf")[1]) == [picture]
             assert dct_streams(ask(f"{where}/result?format=pdf&book=true")[1]) == [picture]

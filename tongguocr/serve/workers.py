@@ -8,19 +8,18 @@ happens.
 
 from __future__ import annotations
 
-import os
 import pickle
 import signal
-import threading
 import traceback
 from collections.abc import Callable
 from functools import partial
-from multiprocessing import get_context, parent_process
-from multiprocessing.connection import Connection, wait
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
 
+from tongguocr.batch.pool import KILL_TIMEOUT, exit_reason, isolate
 from tongguocr.errors import InputError
 from tongguocr.serve.models import Models
 from tongguocr.serve.queue import StatusError
@@ -34,7 +33,6 @@ Prepare: TypeAlias = Callable[[Check], Models]
 """Opens the models in a process; it is sent there, so it is a function of a module, or a `partial` of one."""
 LOOK_SECONDS = 0.1
 """Between two looks whether the request still has time."""
-KILL_SECONDS = 10.0
 
 
 class Readers(Protocol):
@@ -159,7 +157,7 @@ class _Worker:
                     self.stop.set()
             word, value = self.pipe.recv()
         except (EOFError, OSError):
-            reason = self._exit_reason()
+            reason = exit_reason(self.process)
             self._drop()
             raise StatusError(500, f"The process that read this has ended ({reason}).") from None
         if late is not None:
@@ -171,32 +169,25 @@ class _Worker:
             raise WorkerError(value)
         return value
 
-    def _exit_reason(self) -> str:
-        self.process.join(KILL_SECONDS)
-        code = self.process.exitcode or 0
-        if code >= 0:
-            return f"exit code {code}"
-        name = signal.Signals(-code).name
-        return f"{name}, perhaps for want of memory" if name == "SIGKILL" else name
-
     def _drop(self) -> None:
         if self.pipe is not None:
             self.pipe.close()
             self.pipe = None
             self.process.kill()
-            self.process.join(KILL_SECONDS)
+            self.process.join(KILL_TIMEOUT)
 
     def kill(self) -> None:
         """End the process for good; the thread that waits for it is told so."""
         self.closed = True
         if self.pipe is not None:
             self.process.kill()
-            self.process.join(KILL_SECONDS)
+            self.process.join(KILL_TIMEOUT)
 
 
 def _worker_main(pipe: Connection[Any, Any], prepare: Prepare, stop: Any) -> None:
     """What a process does: open the models, then one task after the other until the pipe is closed."""
-    _isolate()
+    # Ctrl-C and a service manager's SIGTERM: the server lets readings come to their end.
+    isolate(signal.SIGINT, signal.SIGTERM)
 
     def check() -> None:
         if stop.is_set():
@@ -226,20 +217,3 @@ def _answer(work: Callable[[], Any]) -> bytes:
         return pickle.dumps(("refused", (getattr(error, "status", 0), str(error))))
     except Exception:
         return pickle.dumps(("fault", traceback.format_exc()))
-
-
-def _isolate() -> None:
-    # Ctrl-C and a service manager's SIGTERM reach every process; the server lets readings come to their end.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    # Image libraries complain on standard error, past Python; what matters goes through the pipe.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-    threading.Thread(target=_follow_parent, daemon=True).start()
-
-
-def _follow_parent() -> None:
-    """End at once when the server is gone, however it went."""
-    parent = parent_process()
-    if parent is not None:
-        wait([parent.sentinel])
-        os._exit(1)
