@@ -14,7 +14,7 @@ from tongguocr.errors import InputError
 from tongguocr.formats import Style
 from tongguocr.formats.page_json import render_json
 from tongguocr.serve.queue import Bounds, StatusError
-from tongguocr.serve.upload import ReadOptions, Upload, clean_name, parse_options
+from tongguocr.serve.upload import OPENINGS, ReadOptions, Upload, clean_name, parse_options
 
 
 @pytest.mark.parametrize(
@@ -47,6 +47,8 @@ def test_options() -> None:
     assert [parse_options(o).turn for o in ({}, {"turn": "1"}, {"turn": "false"})] == [None, True, False]
     names = ("txt", "text", "csv", "doubts", "alto")
     assert [parse_options({"format": f}).format for f in names] == ["txt", "txt", "csv", "csv", "alto"]
+    locked = [parse_options({"password": word}, OPENINGS) for word in ("", "秘密")]
+    assert [options.password for options in locked] == [None, "秘密"] and "秘密" not in repr(locked)
     assert parse_options({"direction": "vertical-lr"}).direction == "vertical-lr"
 
 

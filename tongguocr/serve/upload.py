@@ -200,7 +200,7 @@ def parse_options(options: Mapping[str, str], allowed: tuple[str, ...] = OPTIONS
     flow, fold = is_true(options, "flow"), is_true(options, "fold")
     style = Style(options.get("notes"), flow, options.get("script", "keep"), fold)  # type: ignore[arg-type]
     turn = is_true(options, "turn") if "turn" in options else None
-    return ReadOptions(format, style, direction, turn, options.get("password"))
+    return ReadOptions(format, style, direction, turn, options.get("password") or None)
 
 
 def is_true(options: Mapping[str, str], name: str) -> bool:
