@@ -9,19 +9,22 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from http.client import HTTPConnection
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from lying_pages import Observant
+import numpy as np
+import pikepdf
+from lying_pages import Observant, scan_of
 from PIL import Image
 from recognise_pages import FakeEngine, make_page, read_as
 
 from tongguocr.engines.base import BlockInput, BlockReading
 from tongguocr.engines.chat_protocol import encode_picture
-from tongguocr.page import Pixels
+from tongguocr.page import Page, Pixels, turn_pixels
 from tongguocr.reader import Reader
 from tongguocr.serve.app import make_app
 from tongguocr.serve.jobs import JobStore
@@ -66,10 +69,12 @@ def write_speaking_model(folder: Path) -> Path:
     return folder
 
 
-def fake_models(answer: Callable[[BlockInput], BlockReading] | None = None, found: bool = False) -> Models:
+def fake_models(
+    answer: Callable[[BlockInput], BlockReading] | None = None, found: bool = False, page: Page | None = None
+) -> Models:
     """Every line says the text of its id; if `found`, lines are those of the page that was drawn."""
     engine = FakeEngine(answer or (lambda block: read_as(block, TEXTS)))
-    return Models("fake", Reader(engine, Observant(make_page(3)) if found else None))
+    return Models("fake", Reader(engine, Observant(page or make_page(3)) if found else None))
 
 
 @contextmanager
@@ -155,6 +160,20 @@ def png(pixels: Pixels) -> bytes:
     file = BytesIO()
     Image.fromarray(pixels).save(file, "PNG")
     return file.getvalue()
+
+
+def as_jpeg(page: Page, angle: int) -> tuple[bytes, Page]:
+    """The page as a JPEG that has to be turned by an angle, and with the pixels that it has from there on."""
+    file = BytesIO()
+    Image.fromarray(scan_of(page, angle)).save(file, "JPEG", quality=95)
+    return file.getvalue(), replace(page, pixels=turn_pixels(np.asarray(Image.open(file)), angle))
+
+
+def dct_streams(pdf: bytes) -> list[bytes]:
+    """The JPEG files inside a PDF, byte for byte."""
+    with pikepdf.open(BytesIO(pdf)) as opened:
+        images = [page.Resources.XObject.Image for page in opened.pages]
+        return [image.read_raw_bytes() for image in images if image.Filter == "/DCTDecode"]
 
 
 def question(pixels: Pixels, **more: Any) -> bytes:

@@ -16,7 +16,18 @@ import pytest
 from lying_pages import scan_of
 from PIL import Image
 from recognise_pages import make_page, read_as
-from serve_models import TEXTS, ask, complaint, fake_models, form, in_thread, png, question
+from serve_models import (
+    TEXTS,
+    as_jpeg,
+    ask,
+    complaint,
+    dct_streams,
+    fake_models,
+    form,
+    in_thread,
+    png,
+    question,
+)
 
 from tongguocr.engines.base import BlockInput, BlockReading
 from tongguocr.formats import FORMATS
@@ -90,6 +101,14 @@ def test_every_format(url: str, format: str) -> None:
         assert data.startswith(b"%PDF")
     if format == "overlay":
         assert data.startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("turned", [0, 90])
+def test_a_jpeg_goes_into_a_pdf_as_it_is(turned: int) -> None:
+    picture, page = as_jpeg(PAGE, turned)
+    with in_thread(fake_models(found=True, page=page)) as url:
+        status, data = ask(f"{url}/v1/read?format=pdf&name=page.jpg&turn=true", picture)
+    assert status == 200 and dct_streams(data) == [picture]
 
 
 def test_no_file_of_the_server_gets_into_an_answer(

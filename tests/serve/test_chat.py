@@ -16,6 +16,7 @@ from serve_models import question
 
 from tongguocr.engines.chat_protocol import parse_answer, parse_complaint
 from tongguocr.errors import InputError
+from tongguocr.serve.bounded import load_picture
 from tongguocr.serve.chat import (
     CompletionRequest,
     parse_request,
@@ -25,7 +26,6 @@ from tongguocr.serve.chat import (
 )
 from tongguocr.serve.models import Reply, Token
 from tongguocr.serve.queue import Bounds, StatusError
-from tongguocr.sources.images import decode_image
 
 PIXELS = np.arange(48, dtype=np.uint8).reshape(6, 8)
 
@@ -42,7 +42,7 @@ def about(*addresses: object) -> bytes:
 def test_a_question_is_understood() -> None:
     asked = parse_request(changed(model="toy", temperature=0, max_tokens=99), "toy")
     assert (asked.max_tokens, asked.logprobs, asked.alternatives) == (99, False, 0)
-    assert (decode_image(asked.picture, "picture") == PIXELS).all()
+    assert (load_picture(asked.picture, "picture", Bounds()).pixels == PIXELS).all()
     assert parse_request(changed(), "toy", Bounds(tokens=50)).max_tokens == 50
     assert parse_request(changed(max_tokens=10**9), "toy", Bounds(tokens=50)).max_tokens == 50
     assert parse_request(changed(max_tokens=9, max_completion_tokens=7), "toy").max_tokens == 7

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import pikepdf
 import pytest
 from recognise_pages import make_page, read_as
-from serve_models import TEXTS, ask, complaint, fake_models, form, in_thread, png
+from serve_models import TEXTS, as_jpeg, ask, complaint, dct_streams, fake_models, form, in_thread, png
 
 from tongguocr.engines.base import BlockInput, BlockReading
 from tongguocr.formats import FORMATS
@@ -131,6 +131,48 @@ def test_single_pages_are_read_between_those_of_a_job(tmp_path: Path) -> None:
         gate.open(100)
 
 
+def test_a_job_is_taken_at_once_however_busy_the_readers_are(tmp_path: Path) -> None:
+    gate = Gate(0)
+    with served(tmp_path, fake_models(gate, found=True)) as url:
+        first, second = post(url, zipped(2)), post(url, zipped(3))
+        assert (first["pages"], second["pages"]) == (2, 3)
+        told = json.loads(ask(f"{url}/v1/jobs/{second['id']}")[1])
+        assert (told["done"], told["failed"]) == (0, [])
+        gate.open(5)
+        assert [wait_for(url, job, job["pages"])["done"] for job in (first, second)] == [2, 3]
+
+
+def test_a_pdf_with_a_password(tmp_path: Path) -> None:
+    write_pdf([PAGE], tmp_path / "plain.pdf")
+    with pikepdf.open(tmp_path / "plain.pdf") as pdf:
+        pdf.save(tmp_path / "locked.pdf", encryption=pikepdf.Encryption(owner="o", user="洪荒"))
+    file, jobs = ("file", "b.pdf", (tmp_path / "locked.pdf").read_bytes()), tmp_path / "jobs"
+    with served(jobs) as url:
+        for words, said in (((), "needs a password"), ((b"x",), "has another password")):
+            answer = ask(f"{url}/v1/jobs", *form([file, *(("password", None, word) for word in words)]))
+            assert complaint(answer) == (400, f"b.pdf: the PDF {'is encrypted and ' * (not words)}{said}.")
+        job = json.loads(ask(f"{url}/v1/jobs", *form([file, ("password", None, "洪荒".encode())]))[1])
+        told = wait_for(url, job, 1)
+        assert told["state"] == "done" and not told["failed"] and "洪荒" not in str(told)
+    with served(jobs) as url:
+        assert ask(f"{url}/v1/jobs/{job['id']}/pages/1?format=pdf")[0] == 200, "the next server has it, too"
+
+
+@pytest.mark.parametrize("turned", [0, 90])
+def test_jpegs_go_into_pdfs_as_they_are(tmp_path: Path, turned: int) -> None:
+    picture, page = as_jpeg(PAGE, turned)
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("1.jpg", picture)
+    with served(tmp_path, fake_models(found=True, page=page)) as url:
+        for name, body in (("page.jpg", picture), ("book.zip", packed.getvalue())):
+            job = post(url, body, f"?name={name}&turn=true")
+            assert not wait_for(url, job, 1)["failed"]
+            where = f"{url}/v1/jobs/{job['id']}"
+            assert dct_streams(ask(f"{where}/pages/1?format=pdf")[1]) == [picture]
+            assert dct_streams(ask(f"{where}/result?format=pdf&book=true")[1]) == [picture]
+
+
 @pytest.mark.parametrize("format", FORMATS)
 def test_every_format_of_a_zip_and_of_a_pdf(tmp_path: Path, format: str) -> None:
     write_pdf([PAGE, PAGE], tmp_path / "two.pdf")
@@ -203,7 +245,7 @@ def test_bad_pages_are_told_and_do_not_hide(tmp_path: Path) -> None:
         told = wait_for(url, job, 3)
         (failed,) = told["failed"]
         assert (told["state"], failed["page"], failed["name"]) == ("done", 3, "3")
-        assert failed["message"].startswith("3.png: ")
+        assert failed["message"].startswith("book.zip/3.png: ")
         where = f"{url}/v1/jobs/{job['id']}"
         assert complaint(ask(f"{where}/pages/3")) == (422, failed["message"])
         assert files(ask(f"{where}/result")[1])["failed.txt"].decode() == f"3: {failed['message']}\n"
@@ -215,7 +257,7 @@ def test_what_is_no_book_gets_one_sentence_and_leaves_nothing(tmp_path: Path) ->
         where = f"{url}/v1/jobs"
         for status, said, answer in (
             (400, "the file is empty", ask(where, b"")),
-            (400, "damaged", ask(where, b"PK\3\4")),
+            (400, "not a ZIP archive", ask(where, b"PK\3\4")),
             (400, "no option 'format'", ask(f"{where}?format=txt", zipped(1))),
             (400, "no option 'lines'", ask(where, *form([("file", "a", b"x"), ("lines", None, b"[]")]))),
             (400, "no file named", ask(where, *form([("turn", None, b"1")]))),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,11 +14,11 @@ from serve_models import TEXTS, fake_models, png
 
 from tongguocr.errors import InputError
 from tongguocr.formats.page_json import parse_json
+from tongguocr.serve.bounded import list_source
 from tongguocr.serve.jobs import FAULT, Job, JobOptions, JobReader, JobStore, load_job
 from tongguocr.serve.models import Models
 from tongguocr.serve.observe import Metrics
 from tongguocr.serve.queue import Bounds, RequestQueue, StatusError
-from tongguocr.serve.unpack import list_source
 
 
 class Clock:
@@ -35,8 +36,9 @@ def add_job(store: JobStore, pages: int, damaged: tuple[int, ...] = ()) -> Job:
     folder = store.new_folder()
     pixels = make_page(3).pixels
     assert pixels is not None
-    for number in range(1, pages + 1):
-        (folder / "source" / f"{number}.png").write_bytes(b"junk" if number in damaged else png(pixels))
+    with zipfile.ZipFile(folder / "source" / "book.zip", "w") as archive:
+        for number in range(1, pages + 1):
+            archive.writestr(f"{number}.png", b"junk" if number in damaged else png(pixels))
     return store.add(folder, "book.zip", JobOptions(turn=False), list_source(folder / "source"))
 
 
@@ -67,7 +69,7 @@ def test_a_book_is_read_and_bad_pages_cost_only_themselves(tmp_path: Path) -> No
     page = parse_json(job.result(3).read_bytes(), Path("3"))
     assert (page.text, page.image) == ("\n".join(TEXTS.values()), "3.png")
     (sentence,) = job.failed.values()
-    assert sentence.startswith("2.png: ") and str(tmp_path) not in sentence
+    assert sentence.startswith("book.zip/2.png: ") and str(tmp_path) not in sentence
 
 
 def test_a_server_that_starts_again_goes_on(tmp_path: Path) -> None:
@@ -118,7 +120,7 @@ def test_jobs_take_turns_page_by_page(tmp_path: Path) -> None:
 
     class Noting(Models):
         def call(self, work, source, *more):  # type: ignore[no-untyped-def]
-            order.append(Path(source.file).parents[1].name)
+            order.append(Path(source.file).parents[2].name)
             return super().call(work, source, *more)
 
     fakes = fake_models(found=True)

@@ -16,7 +16,7 @@ from recognise_pages import make_page
 from serve_models import ask, complaint, fake_models, in_thread, png
 
 from tongguocr.serve.jobs import JobStore
-from tongguocr.serve.upload import OPTIONS, READINGS, STYLES
+from tongguocr.serve.upload import OPENINGS, OPTIONS, STYLES
 
 
 @pytest.fixture
@@ -168,7 +168,7 @@ def names(operation: dict[str, Any]) -> tuple[set[str], set[str]]:
 def test_the_description_has_the_options_that_there_are(url: str) -> None:
     paths = json.loads(ask(f"{url}/openapi.json")[1])["paths"]
     assert names(paths["/v1/read"]["post"]) == ({"name", *OPTIONS}, {"image", "lines", *OPTIONS})
-    assert names(paths["/v1/jobs"]["post"]) == ({"name", *READINGS}, {"file", *READINGS})
+    assert names(paths["/v1/jobs"]["post"]) == ({"name", *OPENINGS}, {"file", *OPENINGS})
     assert names(paths["/v1/jobs/{id}/pages/{number}"]["get"])[0] == set(STYLES)
     assert names(paths["/v1/jobs/{id}/result"]["get"])[0] == {"book", *STYLES}
 

@@ -43,6 +43,16 @@ def test_one_at_a_time_in_order() -> None:
     queue.close()
 
 
+def test_no_fault_keeps_its_client_waiting() -> None:
+    queue = RequestQueue(Bounds(seconds=3600))
+    with pytest.raises(RuntimeError, match="StopIteration"):
+        asyncio.run(take(queue, lambda: next(iter(()))))
+    with pytest.raises(ZeroDivisionError):
+        asyncio.run(take(queue, lambda: 1 // 0))
+    assert asyncio.run(take(queue, lambda: 7)) == 7
+    queue.close()
+
+
 def test_those_beyond_the_bound_are_refused_and_places_come_back() -> None:
     queue, gate = RequestQueue(Bounds(waiting=2)), threading.Event()
 

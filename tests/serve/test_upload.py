@@ -1,15 +1,12 @@
-"""What comes with a request: names, options, lines, and pictures within bounds."""
+"""What comes with a request: names, options and lines."""
 
 from __future__ import annotations
 
-import zlib
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from PIL import Image
 from recognise_pages import make_page
 from serve_models import png
 
@@ -17,7 +14,7 @@ from tongguocr.errors import InputError
 from tongguocr.formats import Style
 from tongguocr.formats.page_json import render_json
 from tongguocr.serve.queue import Bounds, StatusError
-from tongguocr.serve.upload import ReadOptions, Upload, clean_name, load_picture, parse_options
+from tongguocr.serve.upload import OPENINGS, ReadOptions, Upload, clean_name, parse_options
 
 
 @pytest.mark.parametrize(
@@ -50,6 +47,8 @@ def test_options() -> None:
     assert [parse_options(o).turn for o in ({}, {"turn": "1"}, {"turn": "false"})] == [None, True, False]
     names = ("txt", "text", "csv", "doubts", "alto")
     assert [parse_options({"format": f}).format for f in names] == ["txt", "txt", "csv", "csv", "alto"]
+    locked = [parse_options({"password": word}, OPENINGS) for word in ("", "秘密")]
+    assert [options.password for options in locked] == [None, "秘密"] and "秘密" not in repr(locked)
     assert parse_options({"direction": "vertical-lr"}).direction == "vertical-lr"
 
 
@@ -83,23 +82,3 @@ def test_lines_are_read_and_bounded() -> None:
     assert caught.value.status == 422
     with pytest.raises(InputError, match="lines: this is not JSON"):
         Upload("a.png", b"", b"junk", ReadOptions()).known(Bounds())
-
-
-def test_pictures_are_bounded_before_they_are_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
-    small = png(np.zeros((10, 20), np.uint8))
-    assert load_picture(small, "a.png", Bounds(pixels=200)).shape == (10, 20)
-    monkeypatch.setattr(Image.Image, "load", lambda self: pytest.fail("was unpacked"))
-    with pytest.raises(StatusError, match=r"a\.png: the image is 20 x 10 pixels") as caught:
-        load_picture(small, "a.png", Bounds(pixels=199))
-    assert caught.value.status == 422
-    bomb = bytearray(small)
-    bomb[16:24] = (60_000).to_bytes(4, "big") * 2
-    bomb[29:33] = zlib.crc32(bomb[12:29]).to_bytes(4, "big")
-    with pytest.raises(StatusError, match="megapixels"):
-        load_picture(bytes(bomb), "a.png", Bounds())
-
-
-@pytest.mark.parametrize("data", [b"", b"junk", b"\x89PNG\r\n\x1a\n", b"%PDF-1.7"])
-def test_what_is_no_picture_gets_a_sentence(data: bytes) -> None:
-    with pytest.raises(InputError, match=r"a\.png: "):
-        load_picture(data, "a.png", Bounds())

@@ -99,6 +99,32 @@ def test_bad_archives_are_a_sentence(tmp_path: Path) -> None:
             page.load()
 
 
+@pytest.mark.parametrize("packing", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_packings_of_which_any_piece_may_be_a_bomb_are_left_alone(tmp_path: Path, packing: int) -> None:
+    with zipfile.ZipFile(tmp_path / "b.zip", "w", packing) as made:
+        made.writestr("a.png", png(1))
+    (page,) = open_source(tmp_path / "b.zip")
+    with pytest.raises(InputError, match=r"b\.zip/a\.png: its way of packing is not known"):
+        page.load()
+
+
+def test_a_list_of_files_that_fills_the_memory_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = save(tmp_path / "b.zip", {f"{number}.png": png(number) for number in range(3)})
+    assert len(list(open_source(path))) == 3
+    monkeypatch.setattr(archive, "MAX_DIRECTORY_BYTES", 100)
+    with pytest.raises(InputError, match=r"b\.zip: the archive lists more files than can be read"):
+        open_source(path)
+
+
+def test_measuring_and_names_of_their_own(tmp_path: Path) -> None:
+    members = {"v/1.png": bytes(5000), "v/2.png": bytes(70), "notes.txt": bytes(9), ".h.png": bytes(8)}
+    path = save(tmp_path / "b.zip", members)
+    assert archive.measure_archive(path) == (2, 5070)
+    assert [page.name for page in archive.list_archive(path, "")] == ["v_1", "v_2"]
+
+
 def test_an_encrypted_archive_is_a_sentence(tmp_path: Path) -> None:
     path = save(tmp_path / "b.zip", {"a.png": png(1)})
     data = bytearray(path.read_bytes())

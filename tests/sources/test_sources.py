@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import os
 import pickle
 import socket
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +18,15 @@ from hypothesis import strategies as st
 from PIL import Image, features
 
 from tongguocr.errors import InputError
-from tongguocr.sources import find_image, image_size, images, load_pixels, open_source
+from tongguocr.sources import (
+    TooManyPixelsError,
+    at_most,
+    find_image,
+    image_size,
+    images,
+    load_pixels,
+    open_source,
+)
 
 
 @pytest.mark.parametrize("mode", ["1", "L", "P", "RGB", "RGBA", "CMYK", "LA", "I;16"])
@@ -253,6 +263,40 @@ def test_sources_that_cannot_be_opened(tmp_path: Path) -> None:
             open_source(source)
 
 
+@pytest.mark.parametrize("name", ["book", "book.jpg", "book.json", "book.pdf"])
+def test_what_a_file_begins_with_counts_more_than_its_name(tmp_path: Path, name: str) -> None:
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as made:
+        made.writestr("a.txt", b"x")
+    (tmp_path / name).write_bytes(data.getvalue())
+    with pytest.raises(InputError, match="no image in this archive"):
+        open_source(tmp_path / name)
+
+
+def test_nothing_is_followed_where_nothing_may_be_fetched(tmp_path: Path) -> None:
+    path = tmp_path / "m.json"
+    path.write_text('{"@context": "http://iiif.io/x", "id": "http://127.0.0.1/"}')
+    (page,) = open_source(path, fetching=None)
+    with pytest.raises(InputError, match="not an image"):
+        page.load()
+    with pytest.raises(InputError, match="not followed"):
+        open_source("http://127.0.0.1/manifest", fetching=None)
+
+
+def test_a_bound_of_ones_own_for_images_wherever_they_lie(tmp_path: Path) -> None:
+    grey(9).save(tmp_path / "a.png")
+    with zipfile.ZipFile(tmp_path / "b.zip", "w") as made:
+        made.write(tmp_path / "a.png", "a.png")
+    for path in (tmp_path / "a.png", tmp_path / "b.zip"):
+        (page,) = open_source(path)
+        wide, high = page.load().shape
+        with at_most(wide * high):
+            page.load()
+        with at_most(wide * high - 1), pytest.raises(TooManyPixelsError, match="megapixels"):
+            page.load()
+        page.load()
+
+
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 @pytest.mark.parametrize("suffix", ["jpg", "png", "tif", "webp", "gif"])
@@ -263,11 +307,10 @@ def test_damaged_images_are_a_sentence(suffix: str, data: st.DataObject, tmp_pat
     junk, content = data.draw(st.binary(max_size=6)), whole.read_bytes()
     start = data.draw(st.integers(0, len(content)))
     path.write_bytes(content[:start] + junk + content[start + data.draw(st.integers(0, 9)) :] or b"x")
-    for page in open_source(path):
-        try:
-            assert page.load().dtype == np.uint8
-        except InputError as error:
-            assert str(error).startswith(str(path)) and str(error).endswith(".") and "\n" not in str(error)
+    try:
+        assert all(page.load().dtype == np.uint8 for page in open_source(path))
+    except InputError as error:
+        assert str(error).startswith(str(path)) and str(error).endswith(".") and "\n" not in str(error)
 
 
 def test_the_command_says_it_in_one_sentence(tmp_path: Path) -> None:

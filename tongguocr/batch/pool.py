@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
 from time import monotonic
 from types import TracebackType
 from typing import Any, Generic, TypeAlias, TypeVar
@@ -122,7 +123,7 @@ class Pool(Generic[Task, Result]):
             word, value = worker.pipe.recv()
         except (EOFError, OSError):
             yield from self._replace_failed(
-                worker, f"ended the process that read it ({worker.exit_reason()})"
+                worker, f"ended the process that read it ({exit_reason(worker.process)})"
             )
             return
         if word == "refused":
@@ -144,7 +145,7 @@ class Pool(Generic[Task, Result]):
             return
         self.failed_starts += 1
         if self.failed_starts >= MAX_FAILED_STARTS:
-            raise InputError(f"No process that reads can be started ({worker.exit_reason()}).")
+            raise InputError(f"No process that reads can be started ({exit_reason(worker.process)}).")
         self._assign(new, task)
 
 
@@ -185,19 +186,20 @@ class _Worker:
         self.process.kill()
         self.process.join(KILL_TIMEOUT)
 
-    def exit_reason(self) -> str:
-        """How the process ended, in words."""
-        self.process.join(KILL_TIMEOUT)
-        code = self.process.exitcode or 0
-        if code >= 0:
-            return f"exit code {code}"
-        name = signal.Signals(-code).name
-        return f"{name}, perhaps for want of memory" if name == "SIGKILL" else name
+
+def exit_reason(process: BaseProcess) -> str:
+    """How a process ended, in words; it is waited for."""
+    process.join(KILL_TIMEOUT)
+    code = process.exitcode or 0
+    if code >= 0:
+        return f"exit code {code}"
+    name = signal.Signals(-code).name
+    return f"{name}, perhaps for want of memory" if name == "SIGKILL" else name
 
 
 def _worker_main(pipe: Connection[Any, Any], prepare: Prepare[Any, Any]) -> None:
     """What a worker process does: load, then one task after the other until the pipe is closed."""
-    _isolate()
+    isolate(signal.SIGINT)
     try:
         work = prepare()
     except InputError as error:
@@ -217,9 +219,13 @@ def _worker_main(pipe: Connection[Any, Any], prepare: Prepare[Any, Any]) -> None
         pipe.send(("done", work(task)))
 
 
-def _isolate() -> None:
-    # Ctrl-C reaches every process of a terminal; the one that leads the job decides.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def isolate(*signals: signal.Signals) -> None:
+    """Make this process one that another leads: it ends with that one.
+
+    The signals reach every process of a terminal or of a service; the one that leads the others decides.
+    """
+    for one in signals:
+        signal.signal(one, signal.SIG_IGN)
     # Image libraries complain on standard error, past Python; what matters goes through the pipe.
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     threading.Thread(target=_follow_parent, daemon=True).start()

@@ -4,14 +4,16 @@ queue          as many readings at a time as there are workers, a bound on those
 models         engine and detector, loaded once; what they read, as a page or as tokens
 workers        processes that each have such models
 upload         a request's bytes -> a picture, its lines, options; or a job's file
-unpack         a job's file -> its pages
+bounded        files of strangers -> their pages, within bounds
 chat           OpenAI's chat completions, in and out
 jobs           books that are read page by page, in a folder that outlives the server
 results        pages and jobs -> files
 observe        metrics and a log
 connections    time limits and a cap for connections
 describe       what the addresses take and give, in words; docs_page shows it
-app            the addresses, and sentences for whatever is refused; job_addresses those of jobs
+state          what the addresses of a server share
+read_addresses one picture in; job_addresses those of jobs; about_addresses tell of the server
+app            all of them, and sentences for whatever is refused
 run            a socket, processes, and their end
 """
 

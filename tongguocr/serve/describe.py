@@ -57,9 +57,10 @@ READINGS: Schema = {
     "direction": _text("How lines follow each other; without it, the page tells.", enum=list(DIRECTIONS)),
     "turn": _yes_no("Turn a page that lies on its side or upside down; without it, as the server does."),
 }
+OPENINGS: Schema = {**READINGS, "password": _text("What a PDF asks for before it opens.")}
 NAME = _text("The file's name.", default="page")
 IMAGE = _file("An image file; of a TIFF the first page is read.")
-BOOK = _file("A PDF, a ZIP file of images, or an image.")
+BOOK = _file("A PDF, a DjVu file, a ZIP or CBZ file of images, or an image.")
 LINES = _text("The page's lines in our JSON, for an image of this size. Without it they are found.")
 ID = _text("The job's name, as POST /v1/jobs gave it.")
 PAGE_NUMBER = _number("The page, counted from 1.", minimum=1)

@@ -1,6 +1,6 @@
 """Jobs: whole books that are read page by page, in a folder where every page that is done stays.
 
-A job is a folder of the store: `source/` with the file as it came (a ZIP unpacked), `pages/` with our JSON or
+A job is a folder of the store: `source/` with the file as it came, `pages/` with our JSON or
 one sentence for each page that is done, `job.json` with the rest, written last: a folder without it is an
 upload that broke off. So nothing but the files says how far a job is, and a server that starts with the same
 folder goes on where the last one ended. Between jobs pages take turns.
@@ -25,13 +25,12 @@ from tongguocr.errors import InputError
 from tongguocr.files import make_folder, read_bytes, write_bytes
 from tongguocr.formats.page_json import load_json, render_json
 from tongguocr.layout import WritingMode
-from tongguocr.page import Page
+from tongguocr.serve.bounded import list_source, load_page, without_folder
 from tongguocr.serve.models import Models
 from tongguocr.serve.observe import Metrics
 from tongguocr.serve.queue import Bounds, RequestQueue, StatusError
-from tongguocr.serve.unpack import list_source, prepare_source, without_folder
 from tongguocr.serve.workers import Readers
-from tongguocr.sources import SourcePage, image_size
+from tongguocr.sources import SourcePage
 
 SOURCE, PAGES, ABOUT = "source", "pages", "job.json"
 FAULT = "The server made a mistake with this page; its log says more."
@@ -43,6 +42,8 @@ class JobOptions:
 
     direction: WritingMode | None = None
     turn: bool | None = None
+    password: str | None = field(default=None, repr=False)
+    """Of its PDF, which is opened anew for each page, also by a server that starts again."""
 
 
 @dataclass
@@ -83,9 +84,9 @@ class Job:
         """The file of a page that was read."""
         return self.folder / PAGES / f"{number:05d}.json"
 
-    def source(self, number: int) -> SourcePage:
+    def source(self, number: int, bounds: Bounds) -> SourcePage:
         """A page as it came; touches the disk the first time."""
-        self.sources = self.sources or list_source(self.folder / SOURCE)
+        self.sources = self.sources or list_source(self.folder / SOURCE, bounds, self.options.password)
         return self.sources[number - 1]
 
     def save(self) -> None:
@@ -256,7 +257,7 @@ class JobReader:
             return job.finished is not None
 
         def work() -> bytes:
-            page = job.source(number)
+            page = job.source(number, self.store.bounds)
             return self.readers.call(read_job_page, page, job.options, self.store.bounds)
 
         try:
@@ -277,32 +278,6 @@ class JobReader:
             self.store.give_up(job, number, "The server could not keep what was read of this page.")
 
 
-def prepare_job(models: Models, folder: Path, bounds: Bounds) -> tuple[SourcePage, ...]:
-    """The pages of a file that came for a job."""
-    if models.reader.detector is None:
-        raise InputError("This server has no detector, and jobs need one.")
-    return prepare_source(folder, bounds)
-
-
 def read_job_page(models: Models, source: SourcePage, options: JobOptions, bounds: Bounds) -> bytes:
     """A page of a job, in our JSON."""
-    return render_json(models.read(load_bounded(source, bounds), None, options.direction, options.turn))
-
-
-def load_bounded(source: SourcePage, bounds: Bounds) -> Page:
-    """The page with its pixels, no more of them than the bounds allow."""
-    path = Path(source.file)
-    if path.suffix.lower() != ".pdf":
-        _check_size(image_size(path), path.name, bounds)
-    page = source.load_page()
-    _check_size((page.width, page.height), page.image, bounds)
-    return page
-
-
-def _check_size(size: tuple[int, int], name: str, bounds: Bounds) -> None:
-    if size[0] * size[1] > bounds.pixels:
-        raise StatusError(
-            422,
-            f"{name}: the image is {size[0]} x {size[1]} pixels, more than the"
-            f" {bounds.pixels / 1e6:g} megapixels that are read.",
-        )
+    return render_json(models.read(load_page(source, bounds), None, options.direction, options.turn))

@@ -77,6 +77,11 @@ class Models:
         """What `work` makes of these models: `Processes.call`, for reading in this process."""
         return work(self, *args, **kwargs)
 
+    @property
+    def finds_lines(self) -> bool:
+        """Whether pages can be read whose lines nobody knows."""
+        return self.reader.detector is not None
+
     def read(
         self,
         page: Page,
@@ -87,7 +92,7 @@ class Models:
         """The page with its text, by the lines that are known or else found."""
         if known is not None:
             return self.reader.read_lines(take_lines(page, known, page.image))
-        if self.reader.detector is None:
+        if not self.finds_lines:
             raise InputError(f"{page.image}: this server has no detector; send the page's lines with it.")
         return self.reader.read_lines(self.reader.find_lines(page, direction=direction, turn=turn))
 
@@ -99,7 +104,7 @@ class Models:
             wanted = self.full_model.image_settings.character
             lines = self.reader.find_lines(page, turn=False).lines if wanted else ()
             return reply_of_model(self.full_model, whole_block(pixels, lines), max_tokens, alternatives)
-        if self.reader.detector is None:
+        if not self.finds_lines:
             box = without_border(pixels)
             page = replace(page, lines=(Line("l1", box, direction=guess_direction(box)),))
         return reply_of_page(self.reader.read(page), max_tokens)

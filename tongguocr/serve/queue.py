@@ -204,5 +204,8 @@ class RequestQueue:
         self._thread.now = deadline
         try:
             return work()
+        except StopIteration as error:
+            # asyncio passes this one on to nobody: who waits for it would wait until the time is over.
+            raise RuntimeError("The work ended in a StopIteration.") from error
         finally:
             self._thread.now = None

@@ -6,7 +6,6 @@ with their pixels only where the format shows them.
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
@@ -19,18 +18,16 @@ from tongguocr.formats.page_json import parse_json
 from tongguocr.formats.style import in_style
 from tongguocr.page import Page
 from tongguocr.reader import take_lines
-from tongguocr.serve.jobs import Job, load_bounded
+from tongguocr.serve.bounded import load_page, without_folder
+from tongguocr.serve.jobs import Job
 from tongguocr.serve.models import Models
 from tongguocr.serve.queue import Bounds, StatusError
-from tongguocr.serve.unpack import without_folder
 from tongguocr.serve.upload import ReadOptions, Upload
 
 FAILED = "failed.txt"
 """In a ZIP file: pages that could not be read or written, and why."""
 UNSQUEEZED = ("application/pdf", "image/png")
 """Packed already."""
-PAGED = (".pdf", ".tif", ".tiff")
-"""Files that may hold several pages: a page of theirs is no file of its own."""
 
 
 def read_upload(models: Models, upload: Upload, bounds: Bounds) -> bytes:
@@ -43,13 +40,11 @@ def read_upload(models: Models, upload: Upload, bounds: Bounds) -> bytes:
 def render(page: Page, upload: Upload) -> bytes:
     """The page as a file.
 
-    Some formats look for the page's image beside the file: in a folder of its own they find the client's, as
-    it came, and none of the server's.
+    Some formats look for the page's image beside the file: in a folder of its own there is none of the
+    server's.
     """
     with tempfile.TemporaryDirectory(prefix="tongguocr-") as folder:
         path = Path(folder) / "answer"
-        if FORMATS[upload.options.format].image == "file" and upload.name != path.name:
-            (Path(folder) / upload.name).write_bytes(upload.image)
         try:
             return render_page(page, path, upload.options.format, upload.options.style)
         except InputError as error:
@@ -68,7 +63,7 @@ def page_result(job: Job, number: int, options: ReadOptions, bounds: Bounds) -> 
     with tempfile.TemporaryDirectory(prefix="tongguocr-") as folder:
         path = Path(folder) / f"result{FORMATS[options.format].ending}"
         try:
-            page = _load(job, number, options, Path(folder), bounds)
+            page = _load(job, number, options, bounds)
             return render_page(page, path, options.format, options.style)
         except InputError as error:
             raise StatusError(getattr(error, "status", 400), _told(error, job, number, path)) from None
@@ -106,7 +101,7 @@ def book_result(
     def pages() -> Iterator[Page]:
         for number in sorted(job.done):
             check()
-            yield in_style(_load(job, number, options, path.parent, bounds), options.style)
+            yield in_style(_load(job, number, options, bounds), options.style)
 
     try:
         FORMATS[options.format].write_book(pages(), path)
@@ -114,19 +109,13 @@ def book_result(
         raise StatusError(getattr(error, "status", 400), _told(error, job, 0, path)) from None
 
 
-def _load(job: Job, number: int, options: ReadOptions, folder: Path, bounds: Bounds) -> Page:
-    """A page that was read; if the format shows it, with pixels, or its image in the folder as it came."""
+def _load(job: Job, number: int, options: ReadOptions, bounds: Bounds) -> Page:
+    """A page that was read, with its pixels if the format shows them."""
     result = job.result(number)
     page = parse_json(read_bytes(result), result)
-    wanted = FORMATS[options.format].image
-    if not wanted:
+    if not FORMATS[options.format].image:
         return page
-    source = job.source(number)
-    image = Path(source.file)
-    if wanted == "file" and image.suffix.lower() not in PAGED:
-        shutil.copyfile(image, folder / page.image)
-        return page
-    return take_lines(load_bounded(source, bounds), page, page.image)
+    return take_lines(load_page(job.source(number, bounds), bounds), page, page.image)
 
 
 def _told(error: InputError, job: Job, number: int, path: Path) -> str:

@@ -2,23 +2,20 @@
 
 A form (multipart/form-data) has the picture as `image` or `file`, lines in our JSON as `lines`, and options
 as fields; any other body is the picture itself, with options behind the address. Sizes are bounded while the
-bytes come in, pixels before they are unpacked.
+bytes come in, pixels before they are unpacked (bounded.py).
 """
 
 from __future__ import annotations
 
 import asyncio
 import shutil
-import warnings
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from io import BytesIO
 from pathlib import Path, PurePosixPath
 from typing import TypeAlias, get_args
 
 from fastapi import Request
-from PIL import Image
 from python_multipart.exceptions import FormParserError
 from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
@@ -27,10 +24,9 @@ from tongguocr.errors import InputError
 from tongguocr.formats import Style, find_format
 from tongguocr.formats.page_json import parse_json
 from tongguocr.layout import WritingMode
-from tongguocr.page import Page, Pixels, bare_page
+from tongguocr.page import Page, bare_page
+from tongguocr.serve.bounded import load_picture
 from tongguocr.serve.queue import Bounds, StatusError
-from tongguocr.sources.images import FORMATS as PICTURES
-from tongguocr.sources.images import decode_image
 from tongguocr.sources.listing import safe_name
 
 STYLES = ("format", "notes", "flow", "fold", "script")
@@ -38,6 +34,8 @@ STYLES = ("format", "notes", "flow", "fold", "script")
 READINGS = ("direction", "turn")
 """How a page is read."""
 OPTIONS = (*STYLES, *READINGS)
+OPENINGS = (*READINGS, "password")
+"""How the file of a job is opened, and its pages read."""
 FILES = ("image", "file")
 Take: TypeAlias = Callable[[int], None]
 """Takes so many bytes of what all requests together may have, or refuses to."""
@@ -58,6 +56,8 @@ class ReadOptions:
     direction: WritingMode | None = None
     turn: bool | None = None
     """Whether a page that lies on its side or upside down is turned; None: as the server does."""
+    password: str | None = field(default=None, repr=False)
+    """Of a job's PDF."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +70,9 @@ class Upload:
     options: ReadOptions
 
     def page(self, bounds: Bounds) -> Page:
-        """The page with its pixels and without lines."""
-        return bare_page(self.name, load_picture(self.image, self.name, bounds))
+        """The page with its pixels, the JPEG that they were, if it was one, and without lines."""
+        scan = load_picture(self.image, self.name, bounds)
+        return bare_page(self.name, scan.pixels, scan.jpeg)
 
     def known(self, bounds: Bounds) -> Page | None:
         """The page as the client knows it already: its lines."""
@@ -132,13 +133,13 @@ async def receive_file(request: Request, folder: Path, bounds: Bounds, take: Tak
     if _is_form(request):
         async with _receive_form(request, bounds.body, pieces) as form:
             upload = _file_of(form)
-            chosen = parse_options(options | _fields(form, *FILES), READINGS)
+            chosen = parse_options(options | _fields(form, *FILES), OPENINGS)
             name = clean_name(upload.filename or "")
             with (folder / safe_name(name)).open("xb") as file:
                 await asyncio.to_thread(shutil.copyfileobj, upload.file, file)
         return name, chosen
     name = clean_name(options.pop("name", ""))
-    chosen = parse_options(options, READINGS)
+    chosen = parse_options(options, OPENINGS)
     with (folder / safe_name(name)).open("xb") as file:
         async for piece in pieces:
             file.write(piece)
@@ -199,7 +200,7 @@ def parse_options(options: Mapping[str, str], allowed: tuple[str, ...] = OPTIONS
     flow, fold = is_true(options, "flow"), is_true(options, "fold")
     style = Style(options.get("notes"), flow, options.get("script", "keep"), fold)  # type: ignore[arg-type]
     turn = is_true(options, "turn") if "turn" in options else None
-    return ReadOptions(format, style, direction, turn)
+    return ReadOptions(format, style, direction, turn, options.get("password") or None)
 
 
 def is_true(options: Mapping[str, str], name: str) -> bool:
@@ -208,30 +209,3 @@ def is_true(options: Mapping[str, str], name: str) -> bool:
     if written not in ("true", "false", "1", "0"):
         raise InputError(f"{name}: {written[:40]!r} is neither true nor false.")
     return written in ("true", "1")
-
-
-def load_picture(data: bytes, name: str, bounds: Bounds) -> Pixels:
-    """The pixels of an image file, no more of them than the bounds allow."""
-    if not data:
-        raise InputError(f"{name}: the picture is empty.")
-    wide, high = _size(data)
-    if wide * high > bounds.pixels:
-        raise StatusError(
-            422,
-            f"{name}: the image is {wide} x {high} pixels, more than the"
-            f" {bounds.pixels / 1e6:g} megapixels that are read.",
-        )
-    return decode_image(data, name)
-
-
-def _size(data: bytes) -> tuple[int, int]:
-    """Width and height by the header; nothing where it cannot be read, since decoding tells why."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            with Image.open(BytesIO(data), formats=PICTURES) as image:
-                return image.size
-    except Image.DecompressionBombError:
-        return 1_000_000, 1_000_000
-    except Exception:  # Pillow's parsers raise whatever junk leads them to.
-        return 0, 0

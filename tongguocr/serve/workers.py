@@ -8,19 +8,18 @@ happens.
 
 from __future__ import annotations
 
-import os
 import pickle
 import signal
-import threading
 import traceback
 from collections.abc import Callable
 from functools import partial
-from multiprocessing import get_context, parent_process
-from multiprocessing.connection import Connection, wait
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
 
+from tongguocr.batch.pool import KILL_TIMEOUT, exit_reason, isolate
 from tongguocr.errors import InputError
 from tongguocr.serve.models import Models
 from tongguocr.serve.queue import StatusError
@@ -34,7 +33,6 @@ Prepare: TypeAlias = Callable[[Check], Models]
 """Opens the models in a process; it is sent there, so it is a function of a module, or a `partial` of one."""
 LOOK_SECONDS = 0.1
 """Between two looks whether the request still has time."""
-KILL_SECONDS = 10.0
 
 
 class Readers(Protocol):
@@ -43,6 +41,10 @@ class Readers(Protocol):
     @property
     def name(self) -> str:
         """What clients call the model."""
+
+    @property
+    def finds_lines(self) -> bool:
+        """Whether pages can be read whose lines nobody knows."""
 
     def call(self, work: Callable[Concatenate[Models, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """What `work` makes of the models and these arguments."""
@@ -63,7 +65,7 @@ class Processes:
             for worker in self._workers:
                 worker.start()
             for worker in self._workers:
-                self.name = worker.wait_until_ready()
+                self.name, self.finds_lines = worker.wait_until_ready()
                 self._idle.put(worker)
         except BaseException:
             self.close()
@@ -111,10 +113,10 @@ class _Worker:
         self.process.start()
         theirs.close()
 
-    def wait_until_ready(self, check: Check = lambda: None) -> str:
-        """The name of what it opened, or its refusal."""
-        name: str = self._receive(check)
-        return name
+    def wait_until_ready(self, check: Check = lambda: None) -> tuple[str, bool]:
+        """The name of what it opened and whether it finds lines, or its refusal."""
+        opened: tuple[str, bool] = self._receive(check)
+        return opened
 
     def ask(self, task: tuple[Any, ...], check: Check) -> Any:
         """The result of a task; whoever has no time left waits until the process is free for others."""
@@ -155,7 +157,7 @@ class _Worker:
                     self.stop.set()
             word, value = self.pipe.recv()
         except (EOFError, OSError):
-            reason = self._exit_reason()
+            reason = exit_reason(self.process)
             self._drop()
             raise StatusError(500, f"The process that read this has ended ({reason}).") from None
         if late is not None:
@@ -167,32 +169,25 @@ class _Worker:
             raise WorkerError(value)
         return value
 
-    def _exit_reason(self) -> str:
-        self.process.join(KILL_SECONDS)
-        code = self.process.exitcode or 0
-        if code >= 0:
-            return f"exit code {code}"
-        name = signal.Signals(-code).name
-        return f"{name}, perhaps for want of memory" if name == "SIGKILL" else name
-
     def _drop(self) -> None:
         if self.pipe is not None:
             self.pipe.close()
             self.pipe = None
             self.process.kill()
-            self.process.join(KILL_SECONDS)
+            self.process.join(KILL_TIMEOUT)
 
     def kill(self) -> None:
         """End the process for good; the thread that waits for it is told so."""
         self.closed = True
         if self.pipe is not None:
             self.process.kill()
-            self.process.join(KILL_SECONDS)
+            self.process.join(KILL_TIMEOUT)
 
 
 def _worker_main(pipe: Connection[Any, Any], prepare: Prepare, stop: Any) -> None:
     """What a process does: open the models, then one task after the other until the pipe is closed."""
-    _isolate()
+    # Ctrl-C and a service manager's SIGTERM: the server lets readings come to their end.
+    isolate(signal.SIGINT, signal.SIGTERM)
 
     def check() -> None:
         if stop.is_set():
@@ -200,10 +195,10 @@ def _worker_main(pipe: Connection[Any, Any], prepare: Prepare, stop: Any) -> Non
 
     models: Models | None = None
 
-    def open_models() -> str:
+    def open_models() -> tuple[str, bool]:
         nonlocal models
         models = prepare(check)
-        return models.name
+        return models.name, models.finds_lines
 
     pipe.send_bytes(_answer(open_models))
     while models is not None:
@@ -222,20 +217,3 @@ def _answer(work: Callable[[], Any]) -> bytes:
         return pickle.dumps(("refused", (getattr(error, "status", 0), str(error))))
     except Exception:
         return pickle.dumps(("fault", traceback.format_exc()))
-
-
-def _isolate() -> None:
-    # Ctrl-C and a service manager's SIGTERM reach every process; the server lets readings come to their end.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    # Image libraries complain on standard error, past Python; what matters goes through the pipe.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-    threading.Thread(target=_follow_parent, daemon=True).start()
-
-
-def _follow_parent() -> None:
-    """End at once when the server is gone, however it went."""
-    parent = parent_process()
-    if parent is not None:
-        wait([parent.sentinel])
-        os._exit(1)

@@ -22,6 +22,8 @@ from tongguocr.sources.images import (
     MAX_PIXELS,
     MemoryFile,
     StoredFile,
+    TooManyPixelsError,
+    at_most,
     find_image,
     image_named,
     image_pixels,
@@ -41,18 +43,30 @@ __all__ = [
     "MemoryFile",
     "Rendering",
     "SourcePage",
+    "TooManyPixelsError",
+    "at_most",
     "find_image",
     "image_named",
     "image_pixels",
     "image_size",
+    "is_archive",
     "load_frame",
     "load_pixels",
     "open_source",
     "parse_pages",
     "passed_over",
 ]
-_ARCHIVES = (".zip", ".cbz")
-_DJVU = (".djvu", ".djv")
+_STARTS = {b"%PDF-": "pdf", b"PK\3\4": "archive", b"PK\5\6": "archive", b"AT&TFORM": "djvu"}
+"""What files begin with that are no image, whatever they are called."""
+_SUFFIXES = {
+    **dict.fromkeys(IMAGE_SUFFIXES, "image"),
+    ".pdf": "pdf",
+    ".zip": "archive",
+    ".cbz": "archive",
+    ".djvu": "djvu",
+    ".djv": "djvu",
+    ".json": "manifest",
+}
 
 
 def open_source(
@@ -60,12 +74,13 @@ def open_source(
     pages: str | None = None,
     recursive: bool = False,
     rendering: Rendering = Rendering(),
-    fetching: Fetching = Fetching(),
+    fetching: Fetching | None = Fetching(),
     password: str | None = None,
 ) -> Iterator[SourcePage]:
     """The source's pages in order; `pages` picks some of them, as in "1-3,7,12-"; a PDF may need a password.
 
-    An address must be a `str`: a `Path` would fold its two slashes into one.
+    An address must be a `str`: a `Path` would fold its two slashes into one. Without `fetching` neither
+    addresses nor manifests are followed.
     """
     wanted = parse_pages(pages) if pages is not None else None
     listed = _list_pages(source, recursive, rendering, fetching, password)
@@ -80,46 +95,46 @@ def passed_over(source: str | Path | MemoryFile, recursive: bool = False) -> lis
     if isinstance(file, Path) and file.is_dir():
         return folders.passed_over(file, recursive)
     try:
-        is_archive = _is_archive(file, _first_bytes(file))
+        if not is_archive(file):
+            return []
     except InputError:
         return []  # Opening it says why.
-    if not is_archive:
-        return []
     from tongguocr.sources.archive import passed_over_members
 
     return passed_over_members(file)
+
+
+def is_archive(file: StoredFile) -> bool:
+    """Whether a file is a ZIP archive, by what it begins with or by its name."""
+    return _kind(file) == "archive"
 
 
 def _list_pages(
     source: str | Path | MemoryFile,
     recursive: bool,
     rendering: Rendering,
-    fetching: Fetching,
+    fetching: Fetching | None,
     password: str | None,
 ) -> Iterator[SourcePage]:
     if isinstance(source, str) and _is_address(source):
+        if fetching is None:
+            raise InputError(f"{source}: addresses are not followed here.")
         return list_manifest(source, fetching)
     file = source if isinstance(source, MemoryFile) else Path(source)
     if isinstance(file, Path) and file.is_dir():
         return list_folder(file, recursive)
-    start = _first_bytes(file)
-    if not start:
-        raise InputError(f"{file}: the file is empty.")
-    suffix = _suffix(file)
-    if suffix in IMAGE_SUFFIXES:
-        return list_file(file)
-    if suffix == ".pdf" or b"%PDF-" in start:
+    kind = _kind(file)
+    if kind == "pdf":
         return list_pdf(file, rendering, password)
-    if _is_archive(file, start):
+    if kind == "archive":
         from tongguocr.sources.archive import list_archive
 
         return list_archive(file)
-    if suffix in _DJVU or start.startswith(b"AT&TFORM"):
+    if kind == "djvu":
         from tongguocr.sources.djvu import list_djvu
 
         return list_djvu(file)
-    is_json = suffix == ".json" or start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{"
-    if is_json and isinstance(file, Path):
+    if kind == "manifest" and isinstance(file, Path) and fetching is not None:
         return list_manifest(file, fetching)
     return list_file(file)
 
@@ -128,13 +143,18 @@ def _is_address(source: object) -> bool:
     return isinstance(source, str) and re.match(r"(?i)[a-z][a-z0-9+.-]*://", source) is not None
 
 
-def _is_archive(file: StoredFile, start: bytes) -> bool:
-    """Whether it is a ZIP file, by its name or by what it begins with; no image begins so."""
-    return _suffix(file) in _ARCHIVES or start.startswith((b"PK\3\4", b"PK\5\6"))
-
-
-def _suffix(file: StoredFile) -> str:
-    return file.suffix.lower() if isinstance(file, Path) else ""
+def _kind(file: StoredFile) -> str:
+    """What a file is, by what it begins with, or else by its name; an image, where neither tells."""
+    start = _first_bytes(file)
+    if not start:
+        raise InputError(f"{file}: the file is empty.")
+    if kind := next((kind for begin, kind in _STARTS.items() if start.startswith(begin)), None):
+        return kind
+    if kind := _SUFFIXES.get(file.suffix.lower() if isinstance(file, Path) else ""):
+        return kind
+    if b"%PDF-" in start:
+        return "pdf"
+    return "manifest" if start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{" else "image"
 
 
 def _first_bytes(file: StoredFile) -> bytes:

@@ -13,7 +13,9 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from itertools import islice
 from pathlib import PurePosixPath
+from typing import BinaryIO
 
 from tongguocr.errors import InputError
 from tongguocr.sources.images import IMAGE_SUFFIXES, MemoryFile, Scan, StoredFile, load_frame, open_binary
@@ -23,21 +25,36 @@ from tongguocr.sources.listing import SourcePage, content_of, natural_key, page_
 MAX_MEMBERS = 100_000
 MAX_MEMBER_BYTES = 500_000_000
 """What one image may unpack to: an uncompressed TIFF of a large sheet still opens."""
+MAX_DIRECTORY_BYTES = 16_000_000
+"""Of the list of files, which is read whole before anything in it can be counted."""
+PIECE = 1 << 20
+PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+"""Of the others a few bytes may unpack to any number of them at a time."""
 _TIFFS = (".tif", ".tiff")
 
 
-def list_archive(file: StoredFile) -> Iterator[SourcePage]:
-    """The pages of an archive's images; a TIFF in it may have several."""
-    members = sorted(_images_in(file), key=lambda name: [natural_key(part) for part in name.split("/")])
-    if not members:
+def list_archive(file: StoredFile, stem: str | None = None) -> Iterator[SourcePage]:
+    """The pages of an archive's images; a TIFF in it may have several.
+
+    Their names begin with the archive's, or with `stem`; if that is empty, they are the images' own.
+    """
+    images = filter(_is_image, _members(file))
+    names = sorted(images, key=lambda name: [natural_key(part) for part in _inside(name).parts])
+    if not names:
         raise InputError(f"{file}: there is no image in this archive.")
-    return _number_pages(file, members)
+    return _number_pages(file, names, file.stem if stem is None else stem)
+
+
+def measure_archive(file: StoredFile) -> tuple[int, int]:
+    """How many images an archive has, and the bytes that they say they unpack to; no more are unpacked."""
+    sizes = [size for name, size in _members(file).items() if _is_image(name)]
+    return len(sizes), sum(sizes)
 
 
 def passed_over_members(file: StoredFile) -> list[str]:
     """What an archive has besides its images."""
     try:
-        names = _names_in(file)
+        names = _members(file)
     except InputError:
         return []  # Listing it says why.
     return sorted((name for name in names if not _is_image(name)), key=natural_key)
@@ -52,12 +69,18 @@ def read_member(file: StoredFile, member: str, where: str) -> bytes:
     """The bytes of one file of an archive."""
     with _open_archive(file) as archive:
         try:
-            with archive.open(member) as opened:
-                data = opened.read(MAX_MEMBER_BYTES + 1)
+            packed = archive.getinfo(member)
+            if packed.compress_type not in PACKINGS:
+                raise NotImplementedError
+            with archive.open(packed) as opened:
+                pieces = iter(partial(opened.read, PIECE), b"")
+                data = b"".join(islice(pieces, MAX_MEMBER_BYTES // PIECE + 1))
         except KeyError:
             raise InputError(f"{where}: it is not in the archive any more.") from None
         except MemoryError:
             raise InputError(f"{where}: the image does not fit into memory.") from None
+        except NotImplementedError:
+            raise InputError(f"{where}: its way of packing is not known; Deflate is.") from None
         except RuntimeError:
             raise InputError(f"{where}: it is encrypted; unpack the archive first.") from None
         except Exception:  # zipfile and its decompressors raise whatever junk leads them to.
@@ -67,17 +90,18 @@ def read_member(file: StoredFile, member: str, where: str) -> bytes:
     return data
 
 
-def _number_pages(file: StoredFile, members: list[str]) -> Iterator[SourcePage]:
+def _number_pages(file: StoredFile, members: list[str], first: str) -> Iterator[SourcePage]:
     """All pages counted through; their names are the archive's and the images', without folders' slashes."""
-    stems = ["_".join((file.stem, *PurePosixPath(member).with_suffix("").parts)) for member in members]
-    stems = [safe_name(stem) for stem in stems]
+    begin = (first,) if first else ()
+    parts = [_inside(member).with_suffix("").parts for member in members]
+    stems = [safe_name("_".join((*begin, *each))) for each in parts]
     often = Counter(stem.casefold() for stem in stems)
     used: set[str] = set()
     number, content = 0, content_of(file)
     for member, stem in zip(members, stems, strict=True):
         if often[stem.casefold()] > 1:
-            stem += PurePosixPath(member).suffix
-        where = f"{file}/{member}"
+            stem += _inside(member).suffix
+        where = f"{file}/{_inside(member)}"
         frames = _frames(file, member, where)
         for place, frame in enumerate(frames, 1):
             number, copy = number + 1, 2
@@ -100,33 +124,49 @@ def _frames(file: StoredFile, member: str, where: str) -> list[int]:
         return [0]
 
 
-def _images_in(file: StoredFile) -> list[str]:
-    return [name for name in _names_in(file) if _is_image(name)]
-
-
 def _is_image(name: str) -> bool:
     return name.lower().endswith(IMAGE_SUFFIXES)
 
 
-def _names_in(file: StoredFile) -> list[str]:
-    """The names of an archive's files, each once, but for hidden ones and what macOS adds."""
+def _members(file: StoredFile) -> dict[str, int]:
+    """An archive's files and their sizes, by name, but for hidden ones and what macOS adds."""
     with _open_archive(file) as archive:
-        names = list(dict.fromkeys(info.filename for info in archive.infolist() if not info.is_dir()))
-    if len(names) > MAX_MEMBERS:
-        raise InputError(f"{file}: the archive has {len(names)} files, and up to {MAX_MEMBERS} are read.")
-    return [name for name in names if not _is_hidden(name)]
+        sizes = {info.filename: info.file_size for info in archive.infolist() if not info.is_dir()}
+    if len(sizes) > MAX_MEMBERS:
+        raise InputError(f"{file}: the archive has {len(sizes)} files, and up to {MAX_MEMBERS} are read.")
+    return {name: size for name, size in sizes.items() if not _is_hidden(name)}
 
 
 def _is_hidden(name: str) -> bool:
-    parts = PurePosixPath(name).parts
+    parts = _inside(name).parts
     return "__MACOSX" in parts or any(part.startswith(".") and part.strip(".") for part in parts)
+
+
+def _inside(name: str) -> PurePosixPath:
+    """Its place in the archive; programs of Windows have written the other stroke."""
+    return PurePosixPath(name.replace("\\", "/"))
+
+
+class _Bounded:
+    """An archive's file, of which no more is read at once than a list of files may have."""
+
+    def __init__(self, opened: BinaryIO, file: StoredFile) -> None:
+        self.opened, self.file = opened, file
+        self.seek, self.tell, self.seekable = opened.seek, opened.tell, opened.seekable
+
+    def read(self, size: int = -1, /) -> bytes:
+        if size > MAX_DIRECTORY_BYTES:
+            raise InputError(f"{self.file}: the archive lists more files than can be read.")
+        return self.opened.read(size)
 
 
 @contextmanager
 def _open_archive(file: StoredFile) -> Iterator[zipfile.ZipFile]:
     with open_binary(file) as opened:
         try:
-            archive = zipfile.ZipFile(opened)
+            archive = zipfile.ZipFile(_Bounded(opened, file))
+        except InputError:
+            raise
         except Exception:  # Whatever junk leads the parser to.
             raise InputError(f"{file}: not a ZIP archive that can be read.") from None
         with archive:

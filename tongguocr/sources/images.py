@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
@@ -40,6 +41,11 @@ HEIF_BRANDS = (b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"
 _counting = Lock()
 _readers = 0
 _pillows_limit: int | None = None
+_most_pixels = ContextVar[int]("most_pixels")
+
+
+class TooManyPixelsError(InputError):
+    """An image that is larger than those that are read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +92,6 @@ def load_frame(file: StoredFile, frame: int, where: str) -> Scan:
     if frame >= MAX_TIFF_PAGES:
         raise InputError(f"{where}: no more than {MAX_TIFF_PAGES} pages of one file are read.")
     return _decode(file, where, frame)
-
-
-def decode_image(data: bytes, where: str) -> Pixels:
-    """The pixels of an image file that is in memory."""
-    return _decode(MemoryFile(where, "", data), where).pixels
 
 
 def tiff_pages(file: StoredFile) -> list[int]:
@@ -237,10 +238,21 @@ def _to_array(image: Image.Image) -> Pixels:
     return pixels
 
 
+@contextmanager
+def at_most(pixels: int) -> Iterator[None]:
+    """Refuse larger images than this meanwhile, whatever they lie in: for who reads what strangers send."""
+    before = _most_pixels.set(pixels)
+    try:
+        yield
+    finally:
+        _most_pixels.reset(before)
+
+
 def check_size(size: tuple[int, int], where: str) -> None:
-    """Refuse an image of more than `MAX_PIXELS`, before it is unpacked."""
-    if size[0] * size[1] > MAX_PIXELS:
-        raise InputError(
+    """Refuse an image of more than `MAX_PIXELS`, or than `at_most` allows, before it is unpacked."""
+    most = min(MAX_PIXELS, _most_pixels.get(MAX_PIXELS))
+    if size[0] * size[1] > most:
+        raise TooManyPixelsError(
             f"{where}: the image is {size[0]} x {size[1]} pixels, more than the"
-            f" {MAX_PIXELS // 1_000_000} megapixels that are read."
+            f" {most / 1e6:g} megapixels that are read."
         )
