@@ -11,8 +11,8 @@ import type { Session } from "./session";
 import { tileSource } from "./tiles";
 import type { Box, Point, Tiles } from "./types";
 
-/** Of 512 pixels each, 1 MB in memory: enough for a large screen. */
-const MOST_TILES = 40;
+/** Tiles kept, 1 MB each: twice what the screen can show, so that a step back finds them. */
+const MOST_TILES = Math.max(24, Math.ceil((2 * screen.width * screen.height * devicePixelRatio ** 2) / 512 ** 2));
 const KEYS = new Set(["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "+", "-", "=", "0"]);
 
 export class Scan {

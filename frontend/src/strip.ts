@@ -13,7 +13,7 @@ import type { Box, LineData, Tiles } from "./types";
 const THICKNESS = 72;
 const MARGIN = 0.12;
 const LONGEST = 12_000;
-const KEPT_TILES = 16;
+const KEPT_TILES = 8;
 
 export class Strip {
   private readonly canvas = h("canvas");

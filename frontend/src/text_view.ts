@@ -20,7 +20,7 @@ const LARGEST = 34;
 export class TextView {
   horizontal = localStorage.getItem("tongguocr/rows") === "1";
   private scale = Number(localStorage.getItem("tongguocr/scale")) || 1;
-  private readonly drawn = new Map<string, { data: LineData; element: HTMLElement }>();
+  private readonly drawn = new Map<string, { data: LineData | null; element: HTMLElement }>();
   private shape = "";
   private columns: Column[] = [];
   private marked: HTMLElement[] = [];
@@ -81,7 +81,7 @@ export class TextView {
     for (const line of page.lines) {
       const known = this.drawn.get(line.id)!;
       if (known.data === line) continue;
-      known.element.replaceChildren(...characters(line));
+      spellOut(known.element, line);
       known.data = line;
     }
     this.fit();
@@ -91,7 +91,7 @@ export class TextView {
     this.drawn.clear();
     this.marked = [];
     const total = page.lines.length;
-    page.lines.forEach((line, n) => this.drawn.set(line.id, { data: line, element: lineElement(line, n, total) }));
+    page.lines.forEach((line, n) => this.drawn.set(line.id, { data: null, element: lineElement(line, n, total) }));
     const element = (line: LineData) => this.drawn.get(line.id)!.element;
     const parts = (column: Column) =>
       column.parts.map((part) =>
@@ -148,20 +148,22 @@ export class TextView {
 
 function lineElement(line: LineData, n: number, total: number): HTMLElement {
   const title = `${say("lineOf", { n: n + 1, total })}, ${say(line.kind)}`;
-  return h("span", { class: `line ${line.kind}`, "data-line": line.id, title, lang: "zh-Hant" }, ...characters(line));
+  return h("span", { class: `line ${line.kind}`, "data-line": line.id, title, lang: "zh-Hant" });
 }
 
-/** One element for each character, and one for the line's end. */
-function characters(line: LineData): HTMLElement[] {
-  const elements = line.chars.map((char, at) => {
-    const element = document.createElement("span");
-    element.textContent = char.text;
-    element.dataset.at = String(at);
-    const tint = tintOf(char);
-    if (tint) element.className = tint;
-    return element;
-  });
-  return [...elements, h("span", { class: "end", "data-at": line.chars.length }, "\u200b")];
+/** One element for each character, and one for the line's end. Those that are there are used again: a thousand new
+ * ones for every page that is turned would have to be thrown away. */
+function spellOut(element: HTMLElement, line: LineData): void {
+  const count = line.chars.length + 1;
+  while (element.childElementCount > count) element.lastElementChild!.remove();
+  for (let at = element.childElementCount; at < count; at++) element.append(h("span", { "data-at": at }, ""));
+  line.chars.forEach((char, at) => write(element.children[at]!, char.text, tintOf(char)));
+  write(element.children[count - 1]!, "\u200b", "end");
+}
+
+function write(element: Element, text: string, kind: string): void {
+  if (element.textContent !== text) element.textContent = text;
+  if (element.className !== kind) element.className = kind;
 }
 
 /** The class of a doubtful character: the less sure, the stronger its tint; `odd` where only the context doubts. */
