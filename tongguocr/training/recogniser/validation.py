@@ -94,13 +94,15 @@ class Validator:
 def _paint_sets(
     maker: BlockMaker, atlas: GlyphAtlas, store: LineStore | None, device: torch.device
 ) -> tuple[ValidationSet, ...]:
-    """The first batch of each canvas."""
+    """The first batch of each canvas; real lines stand on those of columns alone."""
+    recipe = maker.recipe
+    canvases = recipe.canvases if store is None else recipe.canvases_of_columns
     sets: dict[tuple[int, int], ValidationSet] = {}
     for batch in maker.batches():
         key = (batch.canvas.height, batch.canvas.width)
         if key not in sets:
             sets[key] = _paint_set(to_device(batch, device), atlas, store, maker.codec)
-        if len(sets) == len(maker.recipe.canvases):
+        if len(sets) == len(canvases):
             return tuple(sets.values())
     raise AssertionError("batches never end")
 
