@@ -19,7 +19,7 @@ from tiny_recogniser import write_tiny
 
 from bench.frozen import Tally, count_page, count_sealed, kind_of, matches, rare_characters, tabulate_kinds
 from tongguocr.alignment import MATCH
-from tongguocr.engines.base import BlockInput, BlockReading, LineReading
+from tongguocr.engines.base import BlockInput, BlockReading, Engine, LineReading
 from tongguocr.formats import write_page
 from tongguocr.page import Char, Page
 from tongguocr.training.synth.real_ink import split
@@ -38,7 +38,7 @@ def labelled(count: int = 3) -> Page:
     return replace(page, image="page.png", lines=tuple(lines))
 
 
-class Knowing:
+class Knowing(Engine):
     """Reads what a page says, but for some characters, shifted by so many pixels."""
 
     def __init__(self, page: Page, wrong: str = "", shift: float = 0.0) -> None:

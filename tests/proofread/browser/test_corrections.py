@@ -112,7 +112,7 @@ def test_tab_goes_from_doubt_to_doubt_and_a_confirmed_one_is_none(open_tab: Open
     tab.press("Shift+Tab")
     assert tab.cursor() == "月"
     tab.press("Enter", "Enter", "Enter")
-    assert tab.page.locator(".doubt").count() == 0
+    tab.until("document.querySelector('.doubt') === null")
     tab.press("Tab")
     assert "No doubt" in tab.page.locator("#notice").inner_text()
     tab.saved()
