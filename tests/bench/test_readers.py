@@ -37,7 +37,9 @@ def test_a_package_that_is_not_there_has_no_schema(monkeypatch: Any) -> None:
 
 def test_files_are_written_and_looked_at(tmp_path: Path, monkeypatch: Any) -> None:
     for name, nothing in (("READERS", {}), ("SCHEMAS", ())):
-        monkeypatch.setattr(f"bench.readers.{name}", dict.fromkeys(("page", "page-2013", "alto", "tei"), nothing))
+        monkeypatch.setattr(
+            f"bench.readers.{name}", dict.fromkeys(("page", "page-2013", "alto", "tei"), nothing)
+        )
     write_files({"a": example_page()}, tmp_path)
     files = {format: list(result["files"]) for format, result in inside(tmp_path).items()}
     assert files == {
