@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from detector_pages import column
 
 from tongguocr.geometry import Box, union
@@ -148,3 +149,10 @@ def test_small_columns_are_no_notes() -> None:
     assert kinds(*text, *indented) == ["main"] * 5
     assert kinds(*indented, line(column(100, 20, 3), "fold")) == ["main", "main", "fold"]
     assert kinds() == []
+
+
+@pytest.mark.parametrize("widths", [(0.0, 0.0, 0.0), (2.0, 0.0, 1e-160), (1.0, 1.0, 0.0)])
+def test_lines_without_width_have_columns_too(widths: tuple[float, ...]) -> None:
+    boxes = np.array([(0.0, 0.0, w, k) for k, w in enumerate(widths)])
+    for notes in (None, np.array([False, True, True])):
+        assert len(find_columns(boxes, notes).column) == 3

@@ -49,6 +49,8 @@ CLOSE = 1.0
 """Their middles are nearer than this many thicknesses of the main text: its own columns are wider apart."""
 TOUCHING = 0.8
 """A row alone is a note if it is so near to main text above or below, in the same measure."""
+THINNEST = 1e-3
+"""Pixels that anything is thick, at the least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,7 @@ def mend_kinds(lines: Sequence[Line]) -> tuple[Line, ...]:
     w, unit = (np.array(values) for values in zip(*(_sizes(lines[k]) for k in body), strict=True))
     counts = [len(lines[k].chars) for k in body]
     boxes = np.array([lines[k].box for k in body], np.float64)
-    x = (boxes[:, 0] + boxes[:, 2]) / 2
+    x = _middles(boxes)
     thick = float(np.median(np.repeat(w, counts * is_main)))
     small = set(np.flatnonzero(is_main & _hangs_on(boxes, x, unit, thick)).tolist())
     for right, left in _side_by_side(boxes, x, w):
@@ -122,7 +124,7 @@ def _hangs_on(boxes: Floats, x: Floats, unit: Floats, thick: float) -> Flags:
 def _sizes(line: Line) -> tuple[float, float]:
     """The middle width and the middle longer side of a line's characters."""
     sides = np.array([(c.box[2] - c.box[0], c.box[3] - c.box[1]) for c in line.chars])
-    sides = np.maximum(sides, 1e-3)  # a character at the page's edge may have nothing on it
+    sides = np.maximum(sides, THINNEST)  # a character at the page's edge may have nothing on it
     return float(np.median(sides[:, 0])), float(np.median(sides.max(1)))
 
 
@@ -147,8 +149,17 @@ def _in_their_columns(boxes: Floats, is_note: Flags) -> tuple[Floats, Ints]:
     return wide, side
 
 
+def _middles(boxes: Floats) -> Floats:
+    return np.asarray((boxes[:, 0] + boxes[:, 2]) / 2)
+
+
+def _widths(boxes: Floats) -> Floats:
+    """Lines as they are given may have no width; what is divided by a width needs some."""
+    return np.maximum(boxes[:, 2] - boxes[:, 0], THINNEST)
+
+
 def _pairs(boxes: Floats, is_note: Flags | None) -> Pairs:
-    x, w = (boxes[:, 0] + boxes[:, 2]) / 2, boxes[:, 2] - boxes[:, 0]
+    x, w = _middles(boxes), _widths(boxes)
     candidates = _side_by_side(boxes, x, w)
     if is_note is not None:
         candidates = [(right, left) for right, left in candidates if is_note[right] or is_note[left]]
@@ -212,7 +223,7 @@ def _thin_pairs(boxes: Floats, w: Floats, candidates: list[tuple[int, int]]) -> 
 
 def _in_step(boxes: Floats, pairs: Pairs, is_note: Flags | None) -> Columns:
     """From the sure columns outward: each line is put in the nearest column that it is in step with."""
-    x, w = (boxes[:, 0] + boxes[:, 2]) / 2, boxes[:, 2] - boxes[:, 0]
+    x, w = _middles(boxes), _widths(boxes)
     aside = float(np.median(x[pairs.rows[:, 0]] - x[pairs.rows[:, 1]])) / 2
     main, row = float(np.median(w[pairs.anchors])), float(np.median(w[pairs.rows.ravel()]))
     wide = np.stack([np.abs(np.log2(w / main)), np.abs(np.log2(w / row)), np.abs(np.log2(w / row))])
@@ -277,7 +288,7 @@ def _number(middle: Floats, step: float) -> Ints:
 
 def _stack(boxes: Floats) -> Ints:
     """Columns without notes: a line joins the column whose middle it stands on."""
-    x, w = (boxes[:, 0] + boxes[:, 2]) / 2, boxes[:, 2] - boxes[:, 0]
+    x, w = _middles(boxes), _widths(boxes)
     size = typical(boxes)
     order = np.argsort(-x, kind="stable")
     column = np.zeros(len(x), np.int64)
