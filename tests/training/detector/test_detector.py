@@ -44,7 +44,7 @@ CPU = torch.device("cpu")
 CHARS = "天地玄黃宇宙洪荒日月盈昃辰宿列張寒來暑往"
 STAGE = """
 [run]
-steps = 70
+steps = 120
 learning_rate = 5e-3
 warm_up = 10
 validate_every = 60.0
@@ -125,7 +125,7 @@ def same_as_torch(model: Detector, weights: Path) -> None:
 
 def going_on(folder: Path, records: list[dict[str, float]]) -> None:
     """A second run goes on where the first one ended, unless what it left is damaged."""
-    (folder / "longer.toml").write_text(STAGE.replace("steps = 70", "steps = 74"), encoding="utf-8")
+    (folder / "longer.toml").write_text(STAGE.replace("steps = 120", "steps = 124"), encoding="utf-8")
     arguments = ("--data", folder / "data", "--out", folder / "out", "--device", "cpu")
     resumed = run_here("train", folder / "longer.toml", *arguments)
     assert resumed.returncode == 0, resumed.stderr
