@@ -160,9 +160,9 @@ def test_the_image_of_a_turned_page_is_turned(format: str, folder: Path) -> None
 
 def test_a_missing_image_costs_only_what_needs_it(folder: Path) -> None:
     (folder / "page-001.png").unlink()
-    done = run_here("convert", folder / "p1.json", "-o", folder / "out", "--format", "overlay,txt")
+    done = run_here("convert", folder / "p1.json", "-o", folder / "out", "--format", "pdf,txt")
     assert done.returncode == 2 and done.stderr.count("\n") == 1
-    assert "overlay needs the page's image, and 'page-001.png' does not lie in" in done.stderr
+    assert "pdf needs the page's image, and 'page-001.png' does not lie in" in done.stderr
     assert [p.name for p in (folder / "out").iterdir()] == ["p1.txt"]
 
 
