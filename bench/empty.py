@@ -23,11 +23,10 @@ from PIL import Image, ImageDraw, ImageFilter
 from rich.console import Console
 from rich.table import Table
 
+from bench.given_lines import add_reader_arguments, open_readers
 from bench.machine import machine
 from bench.nomna import LabelledPage, load_pages
 from bench.pages import load_dev
-from tongguocr.engines import ENGINES, open_engine
-from tongguocr.engines.base import Engine
 from tongguocr.errors import InputError
 from tongguocr.geometry import Box, intersection, union
 from tongguocr.page import Line, Page, Pixels, bare_page
@@ -272,11 +271,11 @@ def margin_crops(pages: Sequence[Page]) -> Iterator[Crop]:
                     count += 1
 
 
-def write_on(crop: Crop, engine: Engine) -> str:
-    """What an engine writes on a crop."""
+def write_on(crop: Crop, reader: Reader) -> str:
+    """What is written on a crop."""
     page = bare_page(crop.name, crop.pixels)
     line = Line("l1", (0.0, 0.0, float(page.width), float(page.height)))
-    read = Reader(engine).read(Page(page.image, page.width, page.height, (line,), crop.pixels))
+    read = reader.read(Page(page.image, page.width, page.height, (line,), crop.pixels))
     return "".join(read.text.split())
 
 
@@ -302,9 +301,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--dev", type=Path, metavar="FOLDER", help="pages.json and images to cut margins from"
     )
-    parser.add_argument("--engine", action="append", choices=ENGINES, help="default: ours and rapidocr")
-    parser.add_argument("--weights", type=Path, metavar="DIR")
-    parser.add_argument("--threads", type=int, default=2)
+    add_reader_arguments(parser)
     parser.add_argument("--out", type=Path, metavar="DIR", help="keep what the first engine fails on here")
     parser.add_argument("--keep", action="store_true", help="with --out: keep all crops")
     chosen = parser.parse_args(arguments)
@@ -312,9 +309,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     crops += real_crops(list(load_pages(chosen.pages))) if chosen.pages else ()
     crops += margin_crops(list(load_dev(chosen.dev / "pages.json", chosen.dev))) if chosen.dev else ()
     written: dict[str, list[str]] = {}
-    for name in chosen.engine or ("tongguocr", "rapidocr"):
-        engine = open_engine(name, chosen.weights, chosen.threads)
-        written[name] = [write_on(crop, engine) for crop in crops]
+    for name, reader in open_readers(chosen):
+        written[name] = [write_on(crop, reader) for crop in crops]
     for crop, text in zip(crops, next(iter(written.values())), strict=True):
         if text:
             console.print(f"{crop.name}: {text}", highlight=False)

@@ -23,11 +23,11 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.frozen import kind_of
+from bench.given_lines import add_reader_arguments, open_readers
 from bench.machine import machine
 from bench.pages import load_folder
 from bench.recogniser import Score, mean, score
 from bench.strokes import draw_hand, load_strokes, write_font
-from tongguocr.engines import ENGINES, open_engine
 from tongguocr.errors import InputError
 from tongguocr.page import Page
 from tongguocr.training.synth.export import export_page, prepare
@@ -101,9 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--faces", type=Path, nargs="+", default=[], metavar="FILE", help="and these fonts")
     parser.add_argument("--text", type=Path, metavar="FILE", help="what is drawn; default: a short text")
-    parser.add_argument("--engine", action="append", choices=ENGINES, help="default: ours and rapidocr")
-    parser.add_argument("--weights", type=Path, metavar="DIR")
-    parser.add_argument("--threads", type=int, default=2)
+    add_reader_arguments(parser)
     chosen = parser.parse_args(arguments)
     console = Console(width=120)
     if chosen.kanjivg or chosen.faces:
@@ -113,10 +111,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     pages: list[Page] = list(load_folder(chosen.folder))
     if not pages:
         raise InputError(f"{chosen.folder}: there are no pages here; --kanjivg and --faces draw them.")
-    results = {}
-    for name in chosen.engine or ("tongguocr", "rapidocr"):
-        engine = open_engine(name, chosen.weights, chosen.threads)
-        results[name] = [score(page, engine) for page in pages]
+    results = {name: [score(page, reader) for page in pages] for name, reader in open_readers(chosen)}
     console.print(tabulate(results))
 
 

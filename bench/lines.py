@@ -22,18 +22,14 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from bench.given_lines import PEER, add_reader_arguments, open_readers
 from bench.machine import machine
 from bench.mislabelled import LabelledLine, find_mislabelled
-from tongguocr.engines import ENGINES, open_engine
-from tongguocr.engines.base import Engine
 from tongguocr.errors import InputError
 from tongguocr.evaluate.protocols import PROTOCOLS, score_lines
 from tongguocr.page import Line, Page
 from tongguocr.reader import Reader
 from tongguocr.training.synth.real_ink import is_history, read_images, split
-
-PEER = "rapidocr"
-"""Whose readings tell which labels were swapped."""
 
 
 def to_page(name: str, pixels: np.ndarray) -> Page:
@@ -41,10 +37,9 @@ def to_page(name: str, pixels: np.ndarray) -> Page:
     return Page(name, wide, high, (Line("l1", (0, 0, wide, high)),), pixels)
 
 
-def read_all(engine: Engine, lines: Sequence[LabelledLine]) -> tuple[list[str], float]:
+def read_all(reader: Reader, lines: Sequence[LabelledLine]) -> tuple[list[str], float]:
     """What an engine reads, and the milliseconds that a line takes."""
     start = time.perf_counter()
-    reader = Reader(engine)
     found = [reader.read(to_page(name, pixels)).text.replace("\n", "") for name, _, pixels in lines]
     return found, 1000 * (time.perf_counter() - start) / len(lines)
 
@@ -83,9 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Read held-out line images one by one.")
     parser.add_argument("table", type=Path, metavar="LINES.tsv")
     parser.add_argument("--count", type=int, metavar="N", help="only N of them, at random")
-    parser.add_argument("--engine", action="append", choices=ENGINES, help="default: ours and rapidocr")
-    parser.add_argument("--weights", type=Path, metavar="DIR")
-    parser.add_argument("--threads", type=int, default=2)
+    add_reader_arguments(parser)
     parser.add_argument("--drop-mislabelled", action="store_true", help="figures without wrong labels too")
     chosen = parser.parse_args(arguments)
     lines = list(read_images(chosen.table, lambda name: is_history(name) and split(name) == "test"))
@@ -96,9 +89,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         picked = np.random.default_rng(0).permutation(len(lines))[: chosen.count]
         lines = [lines[k] for k in sorted(picked)]
     console, readings = Console(width=100), dict[str, tuple[list[str], float]]()
-    names = chosen.engine or ("tongguocr", PEER)
-    for name in dict.fromkeys((*names, PEER) if chosen.drop_mislabelled else names):
-        readings[name] = read_all(open_engine(name, chosen.weights, chosen.threads), lines)
+    if chosen.drop_mislabelled and chosen.engine:
+        # Its readings tell which labels were swapped.
+        chosen.engine.append(PEER)
+    for name, reader in open_readers(chosen):
+        readings[name] = read_all(reader, lines)
     kept = None
     if chosen.drop_mislabelled:
         dropped = find_mislabelled(lines, readings[PEER][0], labels)

@@ -1,6 +1,6 @@
 """How well and how fast blocks are read when their lines are known: `python -m bench.recogniser FOLDER`.
 
-    python -m bench.recogniser FOLDER [--weights DIR] [--engine tongguocr --engine rapidocr]
+    python -m bench.recogniser FOLDER [--weights DIR] [--engine NAME ...] [--no-language-model]
     python -m bench.recogniser --dev PAGES.json FOLDER
 
 FOLDER holds pages as our JSON with their images beside them; with `--dev`, images that one JSON list speaks
@@ -22,10 +22,9 @@ from statistics import fmean
 from rich.console import Console
 from rich.table import Table
 
+from bench.given_lines import add_reader_arguments, open_readers
 from bench.machine import machine
 from bench.pages import load_dev, load_folder
-from tongguocr.engines import ENGINES, open_engine
-from tongguocr.engines.base import Engine
 from tongguocr.errors import InputError
 from tongguocr.evaluate.protocols import PROTOCOLS, score_lines
 from tongguocr.page import Page
@@ -48,9 +47,9 @@ class Score:
     """Lines that are empty or failed."""
 
 
-def score(page: Page, engine: Engine) -> Score:
+def score(page: Page, reader: Reader) -> Score:
     start = time.perf_counter()
-    result = Reader(engine).read(page)
+    result = reader.read(page)
     seconds = time.perf_counter() - start
     found, wanted = ([line.text for line in p.lines] for p in (result, page))
     plain, folded = (score_lines(found, wanted, PROTOCOLS["strict"], folded=f) for f in (False, True))
@@ -98,9 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Read pages whose lines are known, and score the text.")
     parser.add_argument("folder", type=Path, metavar="FOLDER")
     parser.add_argument("--dev", type=Path, metavar="PAGES.json")
-    parser.add_argument("--engine", action="append", choices=ENGINES, help="default: ours and rapidocr")
-    parser.add_argument("--weights", type=Path, metavar="DIR")
-    parser.add_argument("--threads", type=int, default=2)
+    add_reader_arguments(parser)
     parser.add_argument("--text", action="store_true", help="print what was read, beside the reference")
     chosen = parser.parse_args(arguments)
     console = Console(width=120)
@@ -108,15 +105,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if not pages:
         raise InputError(f"{chosen.folder}: there are no pages here.")
     results: dict[str, list[Score]] = {}
-    for name in chosen.engine or ("tongguocr", "rapidocr"):
-        start = time.perf_counter()
-        engine = open_engine(name, chosen.weights, chosen.threads)
+    start = time.perf_counter()
+    for name, reader in open_readers(chosen):
         console.print(f"{name}: loaded in {time.perf_counter() - start:.2f} s")
-        Reader(engine).read(pages[0])
-        results[name] = [score(page, engine) for page in pages]
+        reader.read(pages[0])
+        results[name] = [score(page, reader) for page in pages]
         for page in pages if chosen.text else ():
-            for line, wanted in zip(Reader(engine).read(page).lines, page.lines, strict=False):
+            for line, wanted in zip(reader.read(page).lines, page.lines, strict=False):
                 console.print(f"{page.image} {line.id} {wanted.text}\n    {line.text}", highlight=False)
+        start = time.perf_counter()
     console.print(tabulate(results))
 
 

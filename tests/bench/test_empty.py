@@ -22,6 +22,7 @@ from bench.empty import (
 from bench.nomna import Label, LabelledPage
 from tongguocr.engines.base import BlockInput, BlockReading, Engine, LineReading
 from tongguocr.page import Char, Line, Page
+from tongguocr.reader import Reader
 
 
 def made(rest: int = 220) -> LabelledPage:
@@ -73,7 +74,7 @@ def test_margins_lie_above_and_below() -> None:
 
 def test_characters_and_crops_are_counted() -> None:
     crops = [Crop(kind, kind, np.full((90, 30), 200, np.uint8)) for kind in ("paper", "paper", "rules")]
-    written = {"ours": [write_on(crop, Writes("一二")) for crop in crops], "peer": ["", "一", ""]}
+    written = {"ours": [write_on(crop, Reader(Writes("一二"))) for crop in crops], "peer": ["", "一", ""]}
     columns = [list(column.cells) for column in report(crops, written).columns]
     assert columns[0] == ["paper", "rules", "all"] and columns[2] == ["4", "2", "6"]
     assert columns[4] == ["1", "0", "1"] and columns[5] == ["1", "0", "1"]

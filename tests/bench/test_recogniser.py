@@ -12,6 +12,7 @@ from recognise_pages import FakeEngine, make_page, read_as
 from bench.pages import load_dev, load_folder
 from bench.recogniser import main, mean, score
 from tongguocr.errors import InputError
+from tongguocr.reader import Reader
 
 
 def write_dev(folder: Path) -> Path:
@@ -24,6 +25,11 @@ def write_dev(folder: Path) -> Path:
     return path
 
 
+def reader_of(texts: dict[str, str]) -> Reader:
+    """One that always reads these lines."""
+    return Reader(FakeEngine(lambda block: read_as(block, texts)))
+
+
 def test_brackets_of_notes_are_not_on_the_page(tmp_path: Path) -> None:
     (page,) = load_dev(write_dev(tmp_path), tmp_path)
     assert [line.text for line in page.lines] == ["天地玄黃", "宇宙"]
@@ -32,9 +38,9 @@ def test_brackets_of_notes_are_not_on_the_page(tmp_path: Path) -> None:
 
 def test_scores_are_those_of_the_text(tmp_path: Path) -> None:
     (page,) = load_dev(write_dev(tmp_path), tmp_path)
-    perfect = score(page, FakeEngine(lambda block: read_as(block, {"l1": "天地玄黃", "l2": "宇宙"})))
+    perfect = score(page, reader_of({"l1": "天地玄黃", "l2": "宇宙"}))
     assert (perfect.ar, perfect.cr, perfect.length, perfect.marked) == (1, 1, 1, 0)
-    half = score(page, FakeEngine(lambda block: read_as(block, {"l1": "天地玄"})))
+    half = score(page, reader_of({"l1": "天地玄"}))
     assert (half.ar, half.cr, half.length, half.marked) == (0.5, 0.5, 0.5, 1)
     assert mean([perfect, half]).ar == 0.75
 
