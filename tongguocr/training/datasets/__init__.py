@@ -34,7 +34,16 @@ __all__ = [
     "read_mthv2",
 ]
 
-DATASETS = ("mthv2", "m5hisdoc", "m5hisdoc-regular", "m5hisdoc-hard", "hisdoc1b", "folder")
+DATASETS = (
+    "mthv2",
+    "m5hisdoc",
+    "m5hisdoc-regular",
+    "m5hisdoc-hard",
+    "m5hisdoc-both",
+    "hisdoc1b",
+    "folder",
+)
+"""Kinds of data sets. `m5hisdoc` alone is the regular half, as in the paper."""
 
 
 def read_dataset(
@@ -54,7 +63,7 @@ def read_dataset(
     if name == "mthv2":
         return read_mthv2(root, split, on_error)
     if name == "m5hisdoc":
-        return read_m5hisdoc(root, split, half or None, on_error)
+        return read_m5hisdoc(root, split, half or "regular", on_error)
     if split is not None:
         raise InputError(f"{root}: a data set of the kind {kind!r} has no splits.")
     return read_hisdoc1b(root, mapping, on_error) if name == "hisdoc1b" else read_folder(root, on_error)

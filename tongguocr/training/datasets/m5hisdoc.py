@@ -16,22 +16,27 @@ from tongguocr.errors import InputError
 from tongguocr.page import Page
 from tongguocr.training.datasets.labels import LabelFolders, OnError, page_name, read_each, read_split
 
-HALVES = ("regular", "hard")
+HALVES: dict[str, tuple[str, ...]] = {
+    "regular": ("regular",),
+    "hard": ("hard",),
+    "both": ("regular", "hard"),
+}
+"""What may be asked for, and the folders that it means. The paper trains and scores on the regular half."""
 SPLITS = ("train", "val", "test")
 
 
 def read_m5hisdoc(
-    root: Path, split: str | None = None, half: str | None = None, on_error: OnError | None = None
+    root: Path, split: str | None = None, half: str = "regular", on_error: OnError | None = None
 ) -> Iterator[Page]:
-    """The pages of one split in its list's order, or all pages by name; of one half, or of both in turn."""
+    """The pages of one split in its list's order, or all pages by name; of one of HALVES."""
     if split not in (None, *SPLITS):
         raise InputError(f"{root}: M5HisDoc has no split {split!r}; take one of {', '.join(SPLITS)}.")
-    if half not in (None, *HALVES):
+    if half not in HALVES:
         raise InputError(f"{root}: M5HisDoc has no half {half!r}; take one of {', '.join(HALVES)}.")
-    wanted = [root / f"M5HisDoc_{name}" for name in HALVES if half in (None, name)]
-    folders = [folder for folder in wanted if folder.is_dir()]
-    if not folders:
-        raise InputError(f"{root}: there is no folder {' or '.join(folder.name for folder in wanted)}.")
+    folders = [root / f"M5HisDoc_{name}" for name in HALVES[half]]
+    for folder in folders:
+        if not folder.is_dir():
+            raise InputError(f"{root}: there is no folder {folder.name}.")
     for folder in folders:
         half_folders = _folders(root, folder)
         names = half_folders.names() if split is None else _listed(root, folder, split)

@@ -1,8 +1,8 @@
 """Which pages a stage trains on and which choose its checkpoint: data sets in, two lists of pages out.
 
-A data set with an official validation split keeps it; of any other every tenth page is for validation, of
-its training split where it has one. Training never looks at test splits. Images are found here, but not
-opened.
+Training takes official training splits whole, as the paper does (table 1), and an official validation split
+chooses the checkpoint. Only where no data set of a run has one is every tenth page held out for that.
+Training never looks at test splits. Images are found here, but not opened.
 """
 
 from __future__ import annotations
@@ -24,7 +24,11 @@ Source: TypeAlias = tuple[str, Path]
 Say: TypeAlias = Callable[[str], None]
 
 HELD_OUT = 10
-"""One page in so many is for validation, where a data set does not say."""
+"""One page in so many is for validation, where no data set of a run says which."""
+SPLIT = ("mthv2", "m5hisdoc")
+"""Data sets with official splits to train on and to test on."""
+VALIDATION_SPLITS = {"m5hisdoc": "val"}
+"""Those with an official split to validate on."""
 _PAGE_IMAGE = re.compile(r"(.+)#page=(\d+)")
 
 
@@ -67,12 +71,16 @@ def read_pages(
     for kind in kinds:
         if kind not in given:
             say(f"This stage also trains on {kind}, which is not given.")
+    # What the stage is validated on; where that is not given, what has a validation split; else all.
+    judges = given & set(validated_on) or given & set(VALIDATION_SPLITS) or given
     pages = Labelled()
     for kind, folder in sources:
-        train, validation = _read_source(kind, folder, mapping, say)
+        train = _read(kind, folder, training_split(kind), mapping, say)
+        validation: list[LabelledPage] = []
+        if _family(kind) in judges:
+            train, validation = _held_out(kind, folder, train, mapping, say)
         pages.train += train
-        if _family(kind) in validated_on or not given & set(validated_on):
-            pages.validation += validation
+        pages.validation += validation
     if not pages.train:
         raise InputError(f"{sources[0][1]}: there is no page to train on.")
     if not pages.validation:
@@ -84,21 +92,25 @@ def read_pages(
 def read_test(source: Source, say: Say = print) -> list[LabelledPage]:
     """The official test pages of a data set, or all pages of one that has no splits: for scoring alone."""
     kind, folder = source
-    return _read(kind, folder, "test" if _family(kind) in ("mthv2", "m5hisdoc") else None, None, say)
+    return _read(kind, folder, "test" if _family(kind) in SPLIT else None, None, say)
 
 
 def _family(kind: str) -> str:
     return kind.partition("-")[0]
 
 
-def _read_source(
-    kind: str, folder: Path, mapping: Mapping | None, say: Say
+def training_split(kind: str) -> str | None:
+    """The name of the split to train on; None for a data set that is for training as a whole."""
+    return "train" if _family(kind) in SPLIT else None
+
+
+def _held_out(
+    kind: str, folder: Path, train: list[LabelledPage], mapping: Mapping | None, say: Say
 ) -> tuple[list[LabelledPage], list[LabelledPage]]:
-    """One data set's pages to train on, and to validate."""
-    split = "train" if _family(kind) in ("mthv2", "m5hisdoc") else None
-    train = _read(kind, folder, split, mapping, say)
-    if _family(kind) == "m5hisdoc":
-        return train, _read(kind, folder, "val", mapping, say)
+    """The pages to train on, and those to validate: an official split, or every tenth of the former."""
+    split = VALIDATION_SPLITS.get(_family(kind))
+    if split is not None:
+        return train, _read(kind, folder, split, mapping, say)
     if len(train) < 2:
         return train, []
     held_out = range(0, len(train), HELD_OUT)
