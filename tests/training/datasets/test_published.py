@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,7 +11,15 @@ from published_sets import PublishedSets, write_sets
 
 from tongguocr.errors import InputError
 from tongguocr.training.datasets import read_dataset
-from tongguocr.training.recogniser.labelled import LabelledPage, parse_source, read_pages, read_test
+from tongguocr.training.recogniser import labelled
+from tongguocr.training.recogniser.labelled import (
+    LabelledPage,
+    PageList,
+    parse_source,
+    read_pages,
+    read_test,
+)
+from tongguocr.training.recogniser.pages import with_pixels
 from tongguocr.training.stage import find_stage, load_glm_page_stage
 
 ALL = ("hisdoc1b", "mthv2", "m5hisdoc")
@@ -22,7 +31,7 @@ def sets(tmp_path_factory: pytest.TempPathFactory) -> PublishedSets:
 
 
 def texts(pages: Sequence[LabelledPage]) -> list[str]:
-    return [labelled.page.text for labelled in pages]
+    return [one.page.text for one in pages]
 
 
 def test_each_set_has_its_official_splits_and_texts(sets: PublishedSets) -> None:
@@ -99,3 +108,40 @@ def test_where_a_stage_is_validated_on_a_set_without_a_split_its_own_pages_are_h
     pages = read_pages(sources, validated_on=("mthv2",))
     assert (len(pages.train), len(pages.validation)) == (12 + 7 + 6, 1)
     assert texts(pages.validation) == sets.split("mthv2", "train")[:1]
+
+
+def test_a_list_of_pages_holds_numbers_and_reads_pages(sets: PublishedSets) -> None:
+    pages = read_pages([parse_source(sets.source(kind)) for kind in ALL], validated_on=("m5hisdoc",)).train
+    wanted = sets.texts["hisdoc1b"] + sets.split("mthv2", "train") + sets.split("m5hisdoc", "train")
+    assert [pages[k].page.text for k in range(-26, 26)] == wanted * 2
+    assert texts(pages[10:14]) == wanted[10:14] and texts(pages[::5][1:]) == wanted[5::5]
+    assert texts(pages[20:][-2:]) == wanted[-2:] and not pages[26:]
+    assert isinstance(pages, PageList) and texts(pages[24:] + pages[:1]) == [*wanted[24:], wanted[0]]
+    with pytest.raises(IndexError):
+        pages[26]
+
+
+def test_a_large_set_is_looked_at_here_and_there(
+    sets: PublishedSets, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "hisdoc1b"
+    shutil.copytree(sets.folder("hisdoc1b"), root)
+    damaged = root / "annos" / "book0.json"
+    damaged.write_text(damaged.read_text("utf-8").replace('"box"', '"bux"', 1), encoding="utf-8")
+    (root / "images" / "book1" / "0003.png").unlink()
+    said: list[str] = []
+    pages = read_pages([("hisdoc1b", root)], say=said.append)
+    assert len(pages.train) + len(pages.validation) == 10 and len(said) == 2
+    monkeypatch.setattr(labelled, "LOOKED_THROUGH", 11)
+    monkeypatch.setattr(labelled, "SAMPLED", 4)
+    told: list[str] = []
+    pages = read_pages([("hisdoc1b", root)], say=told.append)
+    assert len(pages.train) + len(pages.validation) == 12
+    assert "1 pages of 4 looked at in" in told[0] and len(told) == 2
+    drawn = [labelled.draw(part, k) for part in (pages.train, pages.validation) for k in range(len(part))]
+    assert [one for one in drawn if isinstance(one, str)] == ["pages whose labels cannot be read"]
+    left_out = [with_pixels(one) for one in drawn if not isinstance(one, str)]
+    assert [one for one in left_out if isinstance(one, str)] == ["pages without a readable image"]
+    shutil.rmtree(root / "images")
+    with pytest.raises(InputError, match="no page to train on"):
+        read_pages([("hisdoc1b", root)], say=told.append)

@@ -9,12 +9,13 @@ in reading order. The same page names occur in both halves.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
 from tongguocr.errors import InputError
 from tongguocr.page import Page
-from tongguocr.training.datasets.labels import LabelFolders, OnError, page_name, read_each, read_split
+from tongguocr.training.datasets.indexed import ListedPages, OnError, read_all
+from tongguocr.training.datasets.labels import LabelFolders, page_name, read_split
 
 HALVES: dict[str, tuple[str, ...]] = {
     "regular": ("regular",),
@@ -24,10 +25,18 @@ HALVES: dict[str, tuple[str, ...]] = {
 """What may be asked for, and the folders that it means. The paper trains and scores on the regular half."""
 SPLITS = ("train", "val", "test")
 
+Entry: TypeAlias = tuple[LabelFolders, str]
+"""A page's half, and its name."""
+
 
 def read_m5hisdoc(
     root: Path, split: str | None = None, half: str = "regular", on_error: OnError | None = None
 ) -> Iterator[Page]:
+    """The pages that `open_m5hisdoc` lists."""
+    yield from read_all(open_m5hisdoc(root, split, half), on_error)
+
+
+def open_m5hisdoc(root: Path, split: str | None = None, half: str = "regular") -> ListedPages[Entry]:
     """The pages of one split in its list's order, or all pages by name; of one of HALVES."""
     if split not in (None, *SPLITS):
         raise InputError(f"{root}: M5HisDoc has no split {split!r}; take one of {', '.join(SPLITS)}.")
@@ -37,10 +46,17 @@ def read_m5hisdoc(
     for folder in folders:
         if not folder.is_dir():
             raise InputError(f"{root}: there is no folder {folder.name}.")
+    entries: list[Entry] = []
     for folder in folders:
-        half_folders = _folders(root, folder)
-        names = half_folders.names() if split is None else _listed(root, folder, split)
-        yield from read_each([partial(half_folders.read, name) for name in names], on_error)
+        labels = _folders(root, folder)
+        names = labels.names() if split is None else _listed(root, folder, split)
+        entries += [(labels, name) for name in names]
+    return ListedPages(entries, _read_entry)
+
+
+def _read_entry(entry: Entry) -> Page:
+    labels, name = entry
+    return labels.read(name)
 
 
 def _folders(root: Path, folder: Path) -> LabelFolders:
