@@ -9,7 +9,6 @@ from dataset_files import LINE, add_book, add_page
 from labelled_pages import write_pages
 from PIL import Image
 
-from tongguocr.engines.devices import pick_device
 from tongguocr.errors import InputError
 from tongguocr.training.recogniser.labelled import parse_source, read_pages
 from tongguocr.training.recogniser.stage import PageStage
@@ -77,13 +76,6 @@ def test_pages_that_cannot_be_read_are_told(tmp_path: Path) -> None:
 def test_sources_with_mistakes(written: str) -> None:
     with pytest.raises(InputError, match="KIND=DIR"):
         parse_source(written)
-
-
-def test_devices_with_mistakes() -> None:
-    assert pick_device("cpu").type == "cpu"
-    for name in ("gpu", "meta", ""):
-        with pytest.raises(InputError, match="no device"):
-            pick_device(name)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from tongguocr.alignment import MATCH, align
+from tongguocr.engines.devices import is_half
 from tongguocr.tokens.codec import Codec
 from tongguocr.tokens.transitions import TRANSITIONS
 from tongguocr.training.recogniser.block_feed import Data, to_device
@@ -77,7 +78,8 @@ class Validator:
         return figures
 
     def _read(self, model: Recogniser, one: ValidationSet) -> list[list[int]]:
-        half = torch.autocast(one.images.device.type, torch.bfloat16, enabled=one.images.is_cuda)
+        device = one.images.device
+        half = torch.autocast(device.type, torch.bfloat16, enabled=is_half(device))
         # A growing cache would have compiled layers compiled anew again and again.
         with half, torch.compiler.set_stance("force_eager"):
             longest = max(map(len, one.tokens)) + SURPLUS
