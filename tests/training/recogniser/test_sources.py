@@ -99,7 +99,7 @@ def test_stages_are_the_papers(
     assert run.rate(5, 0.05) == pytest.approx(0.5) and run.rate(5, 0.1) == 1 and run.rate(5, 1) < 0.03
     if name != "tune":
         assert run.rate(5, 1) < 1e-9 and run.loss_mean == "sequences" and pages.validation_pages == 0
-        assert run.keep == ("last" if name == "1" else "best")
+        assert run.keep == ("last" if name == "1" else "best") and pages.validation_mean == "pages"
 
 
 @pytest.mark.parametrize(
@@ -110,6 +110,7 @@ def test_stages_are_the_papers(
         ("[run]\nepochs = 0.5\n[pages]", "wrong value for epochs"),
         ("[run]\nepochs = 3\nbetas = [0.9]\n[pages]", "wrong value for betas"),
         ("[run]\nepochs = 3\nclip = true\n[pages]", "wrong value for clip"),
+        ('[run]\nepochs = 3\n[pages]\nvalidation_mean = "lines"', "pages or characters"),
         ('[run]\nepochs = 3\nkeep = "first"\n[pages]', "keep is best or last"),
         ('[run]\nepochs = 3\nloss_mean = "pages"\n[pages]', "loss_mean is sequences or tokens"),
         ('[run]\nepochs = 3\n[pages]\ngranularity = "line"', "page or block"),
