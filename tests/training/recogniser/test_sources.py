@@ -9,7 +9,6 @@ from dataset_files import LINE, add_book, add_page
 from labelled_pages import write_pages
 from PIL import Image
 
-from tongguocr.engines.devices import pick_device
 from tongguocr.errors import InputError
 from tongguocr.training.recogniser.labelled import parse_source, read_pages
 from tongguocr.training.recogniser.stage import PageStage
@@ -36,9 +35,9 @@ def test_official_splits_are_kept_and_choose(tmp_path: Path) -> None:
     write_pages(tmp_path / "mine", 3)
     sources = [("m5hisdoc", tmp_path), ("folder", tmp_path / "mine")]
     pages = read_pages(sources, validated_on=("m5hisdoc",))
-    assert [labelled.image.stem for labelled in pages.train] == ["a", "b", "p1", "p2"]
+    assert [labelled.image.stem for labelled in pages.train] == ["a", "b", "p0", "p1", "p2"]
     assert [labelled.image.stem for labelled in pages.validation] == ["c"]
-    assert [p.image.stem for p in read_pages(sources).validation] == ["c", "p0"]
+    assert [p.image.stem for p in read_pages(sources).validation] == ["c"]
     assert [p.image.stem for p in read_pages(sources[1:], validated_on=("m5hisdoc",)).validation] == ["p0"]
     said: list[str] = []
     read_pages(sources[:1], kinds=("mthv2", "m5hisdoc"), say=said.append)
@@ -79,13 +78,6 @@ def test_sources_with_mistakes(written: str) -> None:
         parse_source(written)
 
 
-def test_devices_with_mistakes() -> None:
-    assert pick_device("cpu").type == "cpu"
-    for name in ("gpu", "meta", ""):
-        with pytest.raises(InputError, match="no device"):
-            pick_device(name)
-
-
 @pytest.mark.parametrize(
     ("name", "granularity", "side", "tokens", "rate", "epochs"),
     [
@@ -105,6 +97,9 @@ def test_stages_are_the_papers(
     assert (run.learning_rate, run.matrix_rate, run.limits) == (rate, 0, Limits(epochs=epochs))
     assert (run.betas, run.clip, run.warm_up) == ((0.9, 0.999), 1.0, 0.1)
     assert run.rate(5, 0.05) == pytest.approx(0.5) and run.rate(5, 0.1) == 1 and run.rate(5, 1) < 0.03
+    if name != "tune":
+        assert run.rate(5, 1) < 1e-9 and run.loss_mean == "sequences" and pages.validation_pages == 0
+        assert run.keep == ("last" if name == "1" else "best") and pages.validation_mean == "pages"
 
 
 @pytest.mark.parametrize(
@@ -115,6 +110,9 @@ def test_stages_are_the_papers(
         ("[run]\nepochs = 0.5\n[pages]", "wrong value for epochs"),
         ("[run]\nepochs = 3\nbetas = [0.9]\n[pages]", "wrong value for betas"),
         ("[run]\nepochs = 3\nclip = true\n[pages]", "wrong value for clip"),
+        ('[run]\nepochs = 3\n[pages]\nvalidation_mean = "lines"', "pages or characters"),
+        ('[run]\nepochs = 3\nkeep = "first"\n[pages]', "keep is best or last"),
+        ('[run]\nepochs = 3\nloss_mean = "pages"\n[pages]', "loss_mean is sequences or tokens"),
         ('[run]\nepochs = 3\n[pages]\ngranularity = "line"', "page or block"),
         ("[run]\nepochs = 3\n[pages]\nlongest_side = 100", "a multiple of 64"),
         ("[run]\nepochs = 3\n[pages]\nkinds = 3", "wrong value for kinds"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from tongguocr.engines.glm.prompt import Prompt
 from tongguocr.errors import InputError
 from tongguocr.page import Line, Pixels
 from tongguocr.tokens.codec import build_target, target_text
-from tongguocr.training.recogniser.labelled import Labelled, LabelledPage
+from tongguocr.training.recogniser.labelled import Labelled, LabelledPage, draw
 from tongguocr.training.recogniser.page_feed import Made, fill_batches
 from tongguocr.training.recogniser.pages import LeftOut, PageRecipe, cut, relight, with_pixels
 
@@ -66,6 +66,8 @@ class GlmSample:
     """Ids of the answer, with the end token."""
     tokens: int
     """Tokens of the whole sequence: prompt, picture, answer."""
+    page: str = ""
+    """The page's image."""
 
 
 def write_answer(lines: Sequence[Line], wide: float, high: float, transitions: bool) -> str:
@@ -195,10 +197,14 @@ class GlmMaker:
 
     def make(self, name: str, number: int, epoch: int) -> Made:
         """The samples of one page of `train` or `validation`, and what was left out of it."""
-        page = (self.pages.train if name == "train" else self.pages.validation)[number]
+        page = draw(self.pages.train if name == "train" else self.pages.validation, number)
+        if isinstance(page, str):
+            return [], Counter({page: 1})
         changed = name == "train" and self.recipe.augment
         rng = np.random.default_rng([self.seed, epoch, number]) if changed else None
-        return make_glm_samples(page, self.recipe, self.settings, self.prompt, self.processor, rng)
+        settings = self.settings, self.prompt, self.processor
+        samples, left_out = make_glm_samples(page, self.recipe, *settings, rng)
+        return [replace(sample, page=str(page.image)) for sample in samples], left_out
 
     def batches(self, samples: Sequence[GlmSample], rng: np.random.Generator | None) -> list[list[GlmSample]]:
         """Samples in batches that a device has room for."""
