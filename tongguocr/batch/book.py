@@ -1,15 +1,15 @@
 """A job whose result is one file: pages that were read in, a book of all of them out.
 
-Beside the book `BOOK.epub` stands the folder `BOOK.pages`, with the JSON of each page and all that belongs to a
-job in a folder. It stays: the same command goes on from there, the same book in another format is written from
-it without reading again, and what is corrected there comes into the book. A page that could not be read, or
-whose image is gone, keeps its place, and the book says so there.
+Beside the book `BOOK.epub` stands the folder `BOOK.pages`, with the JSON of each page and all that belongs to
+a job in a folder. It stays: the same command goes on from there, the same book in another format is written
+from it without reading again, and what is corrected there comes into the book. A page that could not be read,
+or whose image is gone, keeps its place, and the book says so there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import partial
 from io import BytesIO
@@ -42,7 +42,7 @@ class Book:
     """What is to be written, and how its text."""
 
     path: Path
-    style: Style = Style()
+    style: Style = field(default_factory=Style)
 
     @property
     def format(self) -> Format:
@@ -69,7 +69,7 @@ def begin_book(book: Book, again: bool = False) -> date:
 
 
 def keep_scans(pages: Sequence[SourcePage], book: Book) -> list[SourcePage]:
-    """The pages; those whose images the book needs, and cannot have twice or by name, keep them in the folder.
+    """The pages, which keep their images in the folder if the book cannot do without that.
 
     A PDF holds every image, and a network is not asked for it again. A IIIF manifest only names images, which
     must be files that browsers show, and lie below it or have an address of their own.
@@ -91,16 +91,21 @@ def left_over(pages: Sequence[SourcePage], book: Book) -> list[str]:
 
 
 def assemble(
-    pages: Sequence[SourcePage], book: Book, day: date, complain: Callable[[str], None] = lambda sentence: None
+    pages: Sequence[SourcePage],
+    book: Book,
+    day: date,
+    complain: Callable[[str], None] = lambda sentence: None,
+    step: Callable[[], None] = lambda: None,
 ) -> list[str]:
     """Write the book, whole or not at all, page by page; the names of pages that have but their place in it.
 
-    `complain` gets a sentence for each page that was read and cannot be written.
+    `complain` gets a sentence for each page that was read and cannot be written; `step` is called at each.
     """
     empty: list[str] = []
 
     def opened() -> Iterator[Page]:
         for page in pages:
+            step()
             try:
                 yield _open_page(page, book)
             except _NotReadError:

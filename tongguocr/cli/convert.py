@@ -118,7 +118,7 @@ def _into_file(paths: list[Path], out: Path, image: Path | None, style: Style) -
     else:
         pages = (_with_image(read_page(path), path, format, image)[0] for path in paths)
         images = image if image and image.is_dir() else paths[0].parent
-        write_book(pages, out, format.name, images)
+        write_book(pages, out, format.name, images, style)
     return 0
 
 

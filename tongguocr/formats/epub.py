@@ -1,10 +1,10 @@
 """EPUB 3: pages in, a book to be read in columns from the right out.
 
 Each page begins with a page break that the page list points at; a file of the book holds some twenty pages.
-A column of the page is a row of the paragraph, with `flow` they run on. A double-row note stands in its place,
-half as large and in its two rows; where a program knows no such boxes, it is small text in the same place.
-Margins, and the fold if it is asked for, are asides. Pages written in rows stay in rows. The identifier is made
-from what is in the book: the same book has the same one, and so the same bytes.
+A column of the page is a row of the paragraph, with `flow` they run on. A double-row note stands in its
+place, half as large and in its two rows; where a program knows no such boxes, it is small text there.
+Margins, and the fold if it is asked for, are asides. Pages written in rows stay in rows. The identifier is
+made from what is in the book: the same book has the same one.
 """
 
 from __future__ import annotations
@@ -99,9 +99,7 @@ def render_epub(page: Page, path: Path, style: Style = Style()) -> bytes:
     return file.getvalue()
 
 
-def write_epub(
-    pages: Iterable[Page], path: Path, style: Style = Style(), day: date | None = None
-) -> None:
+def write_epub(pages: Iterable[Page], path: Path, style: Style = Style(), day: date | None = None) -> None:
     """An EPUB of all the pages, whole or not at all, some written before the next are asked for."""
     with open_whole(path) as file:
         _write(pages, path, file, style, day or today())

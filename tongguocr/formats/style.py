@@ -1,7 +1,8 @@
 """How a page's text is written: what the formats leave to the one who asks.
 
 `notes`, `flow` and `fold` act on plain text, Markdown and EPUB, `page_schema` on PAGE XML, `base_url` on IIIF
-manifests, `script` and `min_confidence` everywhere. The other formats hold all lines with their kinds, whatever the style.
+manifests, `script` and `min_confidence` everywhere. The other formats hold all lines with their kinds,
+whatever the style.
 
 Traditional characters become simplified ones by OpenCC's rules: a phrase that it knows keeps a character that
 others give up (乾坤, but 干 for 乾 in any other place). One character always becomes one character, so that

@@ -6,8 +6,8 @@ and a column beginning for each register where there are several. A stretch that
 and each row of a double-row note, is a segment; a run of such rows is one inline note, a run of margin lines
 one note at its place, a line on the centre fold a forme work. Doubtful characters are marked as unclear. A
 surface is the image as it lies: where it was turned to be read, its zones have `rotate`. The text stands in
-an `ab`, not in paragraphs: where the author began a new one, no program knows. A page of a book that could not
-be read is a gap.
+an `ab`, not in paragraphs: where the author began a new one, no program knows. A page of a book that could
+not be read is a gap.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def write_tei_book(pages: Iterable[Page], path: Path, day: date | None = None) -
 
 
 def _write(pages: Iterable[Page], path: Path, file: BinaryIO, day: date) -> None:
-    """The facsimile stands before the text, and the header tells of all pages: both parts wait on the disk."""
+    """Page by page; the facsimile stands before the text, and the header tells of all pages, so both wait."""
     images, count, several, pages = list[str](), 0, *_look_ahead(pages)
     with _spool(path) as surfaces, _spool(path) as texts:
         for count, page in enumerate(pages, start=1):

@@ -1,10 +1,10 @@
 """Anything that holds page images -> its pages, one by one: what `read` and the batches start from.
 
 In: an image file, a folder of them, a ZIP archive, a PDF, a DjVu file, a IIIF manifest or collection (a file
-or an http address), an image's address, or a file's bytes. Out: `SourcePage`s in order, whose pixels are loaded only when asked for, so that
-a book of a thousand pages costs no more memory than one page. A source that cannot be opened at all is an
-`InputError` at once; a page that cannot be read is one when that page is loaded, and the other pages are not
-touched by it. Only an address or a manifest leads to the network.
+or an http address), the address of an image, or a file's bytes. Out: `SourcePage`s in order, whose pixels are
+loaded only when asked for, so that a book of a thousand pages costs no more memory than one page. A source
+that cannot be opened at all is an `InputError` at once; a page that cannot be read is one when that page is
+loaded, and the other pages are not touched by it. Only addresses and manifests lead to the network.
 """
 
 from __future__ import annotations

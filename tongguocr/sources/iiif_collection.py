@@ -1,4 +1,4 @@
-"""Whatever IIIF names -> pages: a collection with all its manifests, one manifest, an image service, an image.
+"""What IIIF names -> pages: a collection with all its manifests, one manifest, an image service, an image.
 
 In: an address, or a JSON file. Out: pages in order. A collection is gone through as it is listed, collections
 in it too: each manifest is fetched once, its pages are called by its own label, and all pages are counted
@@ -69,7 +69,9 @@ def list_iiif(source: str | Path, fetching: Fetching = Fetching()) -> Iterator[S
 
 def _list_collection(collection: Json, source: str | Path, fetching: Fetching) -> Iterator[SourcePage]:
     """The pages of all manifests; a collection without any is told at once."""
-    pages = _number(_pages_in(collection, source, _Walk(str(source), fetching, {str(source)}), 1), str(source))
+    pages = _number(
+        _pages_in(collection, source, _Walk(str(source), fetching, {str(source)}), 1), str(source)
+    )
     first = next(pages, None)
     if first is None:
         raise InputError(f"{source}: there is no manifest in this IIIF collection.")
@@ -158,7 +160,7 @@ def _refuse(sentence: str) -> Scan:
 
 
 def _named_as_image(address: str) -> bool:
-    return urlsplit(address).path.lower().endswith(IMAGE_SUFFIXES)
+    return is_web(address) and urlsplit(address).path.lower().endswith(IMAGE_SUFFIXES)
 
 
 def _image_page(address: str, fetching: Fetching) -> SourcePage:
