@@ -40,7 +40,20 @@ def test_the_content_tells_the_format_and_not_the_name(format: str, name: str, t
 
 
 def test_what_the_names_of_files_tell() -> None:
-    assert set(FORMATS) >= {"txt", "json", "page", "alto", "tei", "hocr", "md", "pdf", "csv", "overlay", "epub", "iiif"}
+    assert set(FORMATS) >= {
+        "txt",
+        "json",
+        "page",
+        "alto",
+        "tei",
+        "hocr",
+        "md",
+        "pdf",
+        "csv",
+        "overlay",
+        "epub",
+        "iiif",
+    }
     assert len(ENDINGS) == sum(len(format.endings) for format in FORMATS.values()), "no ending twice"
     assert READ_ENDINGS == (".json", ".page.xml", ".xml", ".alto.xml", ".alto", ".txt")
     assert READ_ENDINGS[:-1] == LINE_ENDINGS

@@ -15,7 +15,7 @@ from typing import TypeAlias
 from tongguocr.batch.book import Book, assemble, begin_book, keep_scans, left_over
 from tongguocr.batch.listing import SourceListing, name_pages, skipped_sentence
 from tongguocr.cli.arguments import complain, text_style
-from tongguocr.cli.read_here import output_file
+from tongguocr.cli.read_here import check_lines, output_file
 from tongguocr.errors import InputError
 from tongguocr.formats import ENDINGS, Style, ending_of
 from tongguocr.progress import page_bar
@@ -49,6 +49,7 @@ def read_book(args: argparse.Namespace, listed: Sequence[SourceListing], run_job
     pages = keep_scans(name_pages(listed), book)
     if not pages:
         raise InputError(problems[0][1])
+    check_lines(args, len(pages) > 1)
     day = begin_book(book, args.again)
     code = run_job(pages, problems, book.folder, ("json",), Style())
     if code == STOPPED or left_over(pages, book):
