@@ -89,7 +89,10 @@ def _canvas(page: Page, name: str, number: int, base: str, blank: tuple[int, int
     if is_unread(page):
         return canvas | {"summary": {"en": [NOT_READ]}}
     if page.image:
-        painted = _annotation(f"{name}/image", "painting", _image(page.image, base, width, height), name)
+        image = _image(page.image, base, width, height)
+        painted = _annotation(f"{name}/image", "painting", image, name)
+        # There is no smaller one, and Universal Viewer would ask the file for one.
+        canvas["thumbnail"] = [image]
         canvas["items"] = [{"id": f"{name}/painting", "type": "AnnotationPage", "items": [painted]}]
     lines, characters = _lines(page, name), list(_characters(page, name))
     found = (("lines", "Lines", lines), ("characters", "Characters", characters))
