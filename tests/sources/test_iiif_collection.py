@@ -15,7 +15,6 @@ from tongguocr.errors import InputError
 from tongguocr.sources import Fetching, open_source
 
 
-
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     monkeypatch.setenv("no_proxy", "*")

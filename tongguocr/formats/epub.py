@@ -14,7 +14,7 @@ import io
 import zipfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from itertools import groupby
 from pathlib import Path
@@ -136,7 +136,7 @@ def _groups(pages: Iterable[Page]) -> Iterator[tuple[str, list[tuple[int, Page]]
             yield mode, group
             group = []
         mode = wanted
-        group.append((number, page))
+        group.append((number, replace(page, pixels=None, jpeg=None)))
     if group:
         yield mode, group
 

@@ -94,7 +94,7 @@ def _canvas(page: Page, name: str, number: int, base: str, blank: tuple[int, int
         # There is no smaller one, and Universal Viewer would ask the file for one.
         canvas["thumbnail"] = [image]
         canvas["items"] = [{"id": f"{name}/painting", "type": "AnnotationPage", "items": [painted]}]
-    lines, characters = _lines(page, name), list(_characters(page, name))
+    lines, characters = (list(found(page, canvas)) for found in (_lines, _characters))
     found = (("lines", "Lines", lines), ("characters", "Characters", characters))
     texts = [_annotation_page(f"{name}/{key}", label, items) for key, label, items in found if items]
     return canvas | ({"annotations": texts} if texts else {})
@@ -112,42 +112,41 @@ def _annotation_page(name: str, label: str, items: Sequence[Json]) -> Json:
     return {"id": name, "type": "AnnotationPage", "label": {"en": [label]}, "items": items}
 
 
-def _lines(page: Page, name: str) -> list[Json]:
+def _lines(page: Page, canvas: Json) -> Iterator[Json]:
     """The text of each line that has one, in reading order."""
-    lines = [(n, line) for n, line in enumerate(page.lines, start=1) if line.text]
-    return [_text(f"{name}/line/{n}", "line", line.text, line.box, page, name) for n, line in lines]
+    for n, line in enumerate(page.lines, start=1):
+        if line.text:
+            yield _text(f"line/{n}", "line", line.text, line.box, canvas)
 
 
-def _characters(page: Page, name: str) -> Iterator[Json]:
+def _characters(page: Page, canvas: Json) -> Iterator[Json]:
     """Each character of the lines whose characters are known."""
     for n, line in enumerate(page.lines, start=1):
         if _is_spelt(line):
             for k, char in enumerate(line.chars, start=1):
-                yield _text(f"{name}/line/{n}/{k}", "glyph", char.text, char.box, page, name)
+                yield _text(f"line/{n}/{k}", "glyph", char.text, char.box, canvas)
 
 
 def _is_spelt(line: Line) -> bool:
     return "".join(char.text for char in line.chars) == line.text
 
 
-def _text(name: str, granularity: str, text: str, box: Box, page: Page, canvas: str) -> Json:
+def _text(name: str, granularity: str, text: str, box: Box, canvas: Json) -> Json:
     """Text in its place. Mirador shows only what comments on a canvas, and so lines do that, too."""
     body = {"type": "TextualBody", "value": text, "language": LANGUAGE, "format": "text/plain"}
     motivation = ["supplementing", "commenting"] if granularity == "line" else "supplementing"
-    target = f"{canvas}#xywh={_region(box, page)}"
-    return _annotation(name, motivation, body, target) | {"textGranularity": granularity}
+    target = f"{canvas['id']}#xywh={_region(box, (canvas['width'], canvas['height']))}"
+    return _annotation(f"{canvas['id']}/{name}", motivation, body, target) | {"textGranularity": granularity}
 
 
 def _annotation(name: str, motivation: str | list[str], body: Json, target: str) -> Json:
     return {"id": name, "type": "Annotation", "motivation": motivation, "body": body, "target": target}
 
 
-def _region(box: Box, page: Page) -> str:
+def _region(box: Box, size: tuple[int, int]) -> str:
     """A box in whole pixels of the canvas, at least one wide and high."""
-    x0, y0 = (
-        min(max(floor(v), 0), side - 1) for v, side in zip(box[:2], (page.width, page.height), strict=True)
-    )
-    x1, y1 = (min(ceil(v), side) for v, side in zip(box[2:], (page.width, page.height), strict=True))
+    x0, y0 = (min(max(floor(v), 0), side - 1) for v, side in zip(box[:2], size, strict=True))
+    x1, y1 = (min(ceil(v), side) for v, side in zip(box[2:], size, strict=True))
     return f"{x0},{y0},{max(x1 - x0, 1)},{max(y1 - y0, 1)}"
 
 
