@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from tongguocr.batch.book import Book, assemble, begin_book, keep_scans, left_over
 from tongguocr.batch.listing import SourceListing, name_pages, skipped_sentence
+from tongguocr.batch.results import json_of
 from tongguocr.cli.arguments import complain, text_style
 from tongguocr.cli.read_here import check_lines, output_file
 from tongguocr.errors import InputError
@@ -54,6 +55,9 @@ def read_book(args: argparse.Namespace, listed: Sequence[SourceListing], run_job
     code = run_job(pages, problems, book.folder, ("json",), Style())
     if code == STOPPED or left_over(pages, book):
         return code
+    if not any(json_of(page.name, book.folder).exists() for page in pages):
+        complain(f"{book.path}: no page could be read, and so there is no book.")
+        return 1
     code = max(code, _write(pages, book, day, args.quiet))
     if not args.quiet and (skipped := skipped_sentence(listed)):
         complain(skipped)
