@@ -3,14 +3,17 @@
 Small pages cut out of the example, their lines given, are read by the real recogniser with the real command,
 `tongguocr read IN -o BOOK.pdf`; then the same pages become BOOK.tei.xml and BOOK.epub. Each is done once in
 peace and once killed with SIGKILL, while pages are read and while the book is put together. Is the book the
-same, byte for byte; what do all processes weigh together; do other programs find fault with it?
+same, byte for byte; what do all processes weigh together; do other programs find fault with it? Then as many
+pages as large as the example, which were read before, become a book in every format by `tongguocr convert`.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -23,9 +26,10 @@ from xml.etree import ElementTree
 from rich.console import Console
 from rich.table import Table
 
-from bench.batch import TICK, Watched, done, finish, write_pages
+from bench.batch import EXAMPLE, TICK, Watched, children_seconds, done, finish, write_pages
 from bench.machine import machine
 from tongguocr.errors import InputError
+from tongguocr.formats import FORMATS
 
 ENDINGS = ("pdf", "tei.xml", "epub")
 WHILE_READING = 0.7
@@ -142,16 +146,47 @@ def stress(count: int, kills: int, work: Path, epubcheck: Path | None) -> Table:
     return table
 
 
+def write_large(count: int, work: Path) -> Table:
+    """Copies of the example page into a book in every format."""
+    (work / "full").mkdir()
+    for number in range(count):
+        for suffix in (".json", ".jpg"):
+            os.link(shared_copy(work, suffix), work / "full" / f"p{number:04d}{suffix}")
+    table = Table("", "size", "CPU", "peak", title=f"{count} pages of the example into one book, once read")
+    for format in FORMATS.values():
+        if not format.book:
+            continue
+        book, before = work / f"FULL{format.ending}", children_seconds()
+        command = [sys.executable, "-m", "tongguocr", "convert", str(work / "full"), "-o", str(book)]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        run = Watched(process, work / "full")
+        finish(run)
+        seconds, size = children_seconds() - before, book.stat().st_size / 1e6
+        table.add_row(format.name, f"{size:.1f} MB", f"{seconds:.0f} s", f"{run.peak:.0f} MB")
+        book.unlink()
+    return table
+
+
+def shared_copy(work: Path, suffix: str) -> Path:
+    """The example's file on the disk where its links are to be."""
+    path = work / f"example{suffix}"
+    if not path.exists():
+        shutil.copy(EXAMPLE.with_suffix(suffix), path)
+    return path
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Kill books, compare and weigh them.")
     parser.add_argument("--pages", type=int, default=1000, metavar="N")
-    parser.add_argument("--kills", type=int, default=10, metavar="N")
+    parser.add_argument("--kills", type=int, default=10, metavar="N", help="0: no job is killed")
     parser.add_argument("--epubcheck", type=Path, metavar="JAR", help="epubcheck.jar, which needs Java")
     chosen = parser.parse_args(arguments)
     console = Console(width=160)
     console.print(machine())
     with tempfile.TemporaryDirectory() as name:
-        console.print(stress(chosen.pages, chosen.kills, Path(name), chosen.epubcheck))
+        if chosen.kills:
+            console.print(stress(chosen.pages, chosen.kills, Path(name), chosen.epubcheck))
+        console.print(write_large(chosen.pages, Path(name)))
 
 
 if __name__ == "__main__":

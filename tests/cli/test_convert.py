@@ -133,6 +133,22 @@ def test_several_pages_become_a_book(folder: Path) -> None:
         assert "天" in text_in(folder / name) and "注右行" not in text_in(folder / name)
 
 
+def test_each_page_of_a_book_has_its_own_image_wherever_it_lies(tmp_path: Path) -> None:
+    pikepdf = pytest.importorskip("pikepdf")
+    stored = []
+    for n, (name, quality) in enumerate((("a", 80), ("b", 90)), start=1):
+        (tmp_path / name / "page").mkdir(parents=True)
+        # Its page calls it otherwise; it has the name of the page's file, in the folder above.
+        scan(example_page()).save(tmp_path / name / f"p{n}.jpg", quality=quality)
+        write_page(example_page(), tmp_path / name / "page" / f"p{n}.xml")
+        stored.append((tmp_path / name / f"p{n}.jpg").read_bytes())
+    paths = [tmp_path / name / "page" / f"p{n}.xml" for n, name in enumerate("ab", start=1)]
+    done = run_here("convert", *paths, "-o", tmp_path / "b.pdf")
+    assert done.returncode == 0, done.stderr
+    with pikepdf.open(tmp_path / "b.pdf") as pdf:
+        assert [page.Resources.XObject["/Image"].read_raw_bytes() for page in pdf.pages] == stored
+
+
 @pytest.mark.parametrize("given", ["file", "folder", "page folder"])
 def test_the_image_is_found(given: str, folder: Path) -> None:
     away = folder / ("page" if given == "page folder" else "away")
