@@ -280,6 +280,8 @@ def test_what_cannot_be_done_is_told_before_anything_is_read(
         ((folder, "-o", tmp_path / "b.docx"), "does not tell the format"),
         ((tmp_path / "b.pdf", "-o", tmp_path / "b.pdf"), "would be written over"),
         ((tmp_path / "none1", tmp_path / "none2", "-o", tmp_path / "c.txt"), "there is no such file"),
+        ((folder, "-o", tmp_path / "c.epub", "--format", "pdf"), "its name says epub, and --format pdf;"),
+        ((folder, "-o", tmp_path / "c.epub", "--ray"), "--ray reads into a folder"),
         ((folder, "-o", tmp_path / "c.manifest.json", "--base-url", "here"), "base_url"),
         ((folder, "-o", tmp_path / "c.txt", "--lines", folder / "p1.png"), "there are several pages"),
     ):

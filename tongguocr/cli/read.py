@@ -26,7 +26,7 @@ from tongguocr.cli.arguments import (
 )
 from tongguocr.engines import ENGINES
 from tongguocr.errors import InputError
-from tongguocr.formats import FORMATS, Style
+from tongguocr.formats import ENDINGS, FORMATS, Style, ending_of, find_format
 
 if TYPE_CHECKING:
     from tongguocr.batch import Cluster, ReadPage, SourceListing
@@ -109,7 +109,8 @@ def run(args: argparse.Namespace) -> int:
         raise InputError("--format says what is written: name a folder with -o, or standard output by -o -.")
     if args.gpus_each and not args.ray:
         raise InputError("--gpus-each belongs to a cluster: add --ray.")
-    if args.output and args.output != STDOUT and (args.format or args.ray or _is_folder(args.output)):
+    into_file = not args.output or args.output == STDOUT or _is_file(args)
+    if not into_file and (args.format or args.ray or _is_folder(args.output)):
         return _read_into_folder(args)
     if args.ray:
         raise InputError("--ray reads into a folder: name it with -o.")
@@ -132,6 +133,15 @@ def sources_of(args: argparse.Namespace) -> list[str | MemoryFile]:
 
         sources[sources.index(STDIN)] = MemoryFile("standard input", "stdin", sys.stdin.buffer.read())
     return sources
+
+
+def _is_file(args: argparse.Namespace) -> bool:
+    """Whether `-o` names a file of one of our formats; `--format` must not say another."""
+    ending = "" if _is_folder(args.output) else ending_of(Path(args.output))
+    if ending and args.format and find_format(args.format).name != ENDINGS[ending].name:
+        named = f"its name says {ENDINGS[ending].name}, and --format {args.format}"
+        raise InputError(f"{args.output}: {named}; end the name of a folder with a slash.")
+    return bool(ending)
 
 
 def _is_folder(written: str) -> bool:
