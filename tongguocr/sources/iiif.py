@@ -3,7 +3,7 @@
 In: a manifest's file or address. Out: pages whose images are fetched when they are loaded. A manifest is a
 stranger's text: it may name http(s) addresses, and a manifest *file* also image files in its own folder or
 below; whatever else it names is refused, page by page. A canvas with several pictures gives the first. What a
-collection has in it is collections.py's business.
+collection has in it is iiif_collection.py's business.
 """
 
 from __future__ import annotations
@@ -162,6 +162,7 @@ def local_file(manifest: Path, written: str, where: str) -> Path:
 
 
 def parse_json(data: bytes, source: str) -> Json:
+    """What a file of JSON holds, if that can be anything of IIIF."""
     try:
         manifest = json.loads(data.decode("utf-8-sig"))
     except (ValueError, RecursionError):
