@@ -47,7 +47,7 @@ def main() -> None:
         for formats in (",".join(FORMATS), *FORMATS):
             times = [measure(path, formats, Path(folder)) for path in args.pages]
             cells = [f"{1000 * clock:.0f} ({1000 * processor:.0f})" for clock, processor in times]
-            table.add_row("all ten" if "," in formats else formats, *cells)
+            table.add_row(f"all {len(FORMATS)}" if "," in formats else formats, *cells)
     Console().print(table)
 
 

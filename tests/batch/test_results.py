@@ -57,7 +57,7 @@ def test_nothing_has_its_name_before_all_is_written(tmp_path: Path, monkeypatch:
         flushed.append(path.name)
 
     paths = result_paths("p", tmp_path, ("txt", "json"))
-    monkeypatch.setattr(results, "_flush", flush)
+    monkeypatch.setattr(results, "flush", flush)
     write_results(PAGE, paths, unfinished)
     assert flushed == ["p.txt", "p.json"], "all are on the disk first"
     twice = Page("p.png", 20, 30, PAGE.lines * 2)

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,6 +31,14 @@ def scan(page: Page) -> Image.Image:
     """A picture of the page's size, not the same in any two places."""
     rows, columns = np.mgrid[: page.height, : page.width]
     return Image.fromarray((rows // 4 + columns // 3).astype(np.uint8))
+
+
+def text_in(path: Path) -> str:
+    """All the text of a file, or of the files that are in it."""
+    if not zipfile.is_zipfile(path):
+        return path.read_text(encoding="utf-8")
+    with zipfile.ZipFile(path) as archive:
+        return "".join(archive.read(name).decode() for name in archive.namelist())
 
 
 @pytest.fixture
@@ -73,7 +82,7 @@ def test_a_correction_reaches_every_format(folder: Path) -> None:
     assert done.returncode == 0, done.stderr
     for format in FORMATS.values():
         if not format.image:
-            text = (folder / "out" / f"p1{format.ending}").read_text(encoding="utf-8")
+            text = text_in(folder / "out" / f"p1{format.ending}")
             assert "天" not in text and ("大" in text or format.name == "csv"), format.name
 
 
@@ -106,13 +115,38 @@ def test_a_bad_page_costs_no_other(folder: Path) -> None:
 
 def test_several_pages_become_a_book(folder: Path) -> None:
     write_page(example_page(), folder / "p2.json")
-    for name in ("book.pdf", "book.tei.xml", "book.csv"):
+    for format in FORMATS.values():
+        if not format.book:
+            continue
+        name = f"book{format.ending}"
         done = run_here("convert", folder / "p1.json", folder / "p2.json", "-o", folder / name)
         assert done.returncode == 0, done.stderr
     write_book([example_page()] * 2, folder / "expected.pdf")
     assert (folder / "book.pdf").read_bytes() == (folder / "expected.pdf").read_bytes()
-    done = run_here("convert", folder, "-o", folder / "book.txt")
-    assert done.returncode == 2 and "a file of the format txt holds one page." in done.stderr
+    done = run_here("convert", folder, "-o", folder / "book.hocr")
+    assert done.returncode == 2 and "a file of the format hocr holds one page." in done.stderr
+    # The style counts in a book, too.
+    assert "注右行" in text_in(folder / "book.epub") and "注右行" in text_in(folder / "book.md")
+    for name in ("book.epub", "book.md", "book.txt"):
+        command = ("convert", folder / "p1.json", folder / "p2.json", "-o", folder / name)
+        assert run_here(*command, "--notes", "omit").returncode == 0
+        assert "天" in text_in(folder / name) and "注右行" not in text_in(folder / name)
+
+
+def test_each_page_of_a_book_has_its_own_image_wherever_it_lies(tmp_path: Path) -> None:
+    pikepdf = pytest.importorskip("pikepdf")
+    stored = []
+    for n, (name, quality) in enumerate((("a", 80), ("b", 90)), start=1):
+        (tmp_path / name / "page").mkdir(parents=True)
+        # Its page calls it otherwise; it has the name of the page's file, in the folder above.
+        scan(example_page()).save(tmp_path / name / f"p{n}.jpg", quality=quality)
+        write_page(example_page(), tmp_path / name / "page" / f"p{n}.xml")
+        stored.append((tmp_path / name / f"p{n}.jpg").read_bytes())
+    paths = [tmp_path / name / "page" / f"p{n}.xml" for n, name in enumerate("ab", start=1)]
+    done = run_here("convert", *paths, "-o", tmp_path / "b.pdf")
+    assert done.returncode == 0, done.stderr
+    with pikepdf.open(tmp_path / "b.pdf") as pdf:
+        assert [page.Resources.XObject["/Image"].read_raw_bytes() for page in pdf.pages] == stored
 
 
 @pytest.mark.parametrize("given", ["file", "folder", "page folder"])

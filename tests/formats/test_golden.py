@@ -7,7 +7,9 @@ When a format is changed on purpose, write the files again and read the differen
 
 from __future__ import annotations
 
+import io
 import os
+import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,7 +20,9 @@ from paths import GOLDEN
 from tongguocr.formats import read_page
 from tongguocr.formats.alto_write import render_alto
 from tongguocr.formats.doubts import render_doubts
+from tongguocr.formats.epub import render_epub
 from tongguocr.formats.hocr import render_hocr
+from tongguocr.formats.iiif import render_manifest
 from tongguocr.formats.markdown import render_markdown
 from tongguocr.formats.page_json import render_json
 from tongguocr.formats.page_xml_write import render_page_xml
@@ -27,6 +31,13 @@ from tongguocr.formats.tei import render_tei
 from tongguocr.formats.txt import render_txt
 
 CREATED = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def _first_file(epub: bytes) -> bytes:
+    """What an EPUB has on its first pages."""
+    with zipfile.ZipFile(io.BytesIO(epub)) as archive:
+        return archive.read("EPUB/pages-00001.xhtml")
+
 
 RENDERED = {
     "page.json": render_json(example_page()),
@@ -37,6 +48,8 @@ RENDERED = {
     "page.md": render_markdown(example_page(), Path("page.md")),
     "page.hocr": render_hocr(example_page(), Path("page.hocr")),
     "page.tei.xml": render_tei(example_page(), Path("page.tei.xml"), CREATED),
+    "page.epub.xhtml": _first_file(render_epub(example_page(), Path("page.epub"))),
+    "page.manifest.json": render_manifest(example_page(), Path("page.manifest.json")),
     "page.csv": render_doubts(example_page(), Path("page.csv")),
 }
 

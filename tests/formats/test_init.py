@@ -40,12 +40,25 @@ def test_the_content_tells_the_format_and_not_the_name(format: str, name: str, t
 
 
 def test_what_the_names_of_files_tell() -> None:
-    assert set(FORMATS) >= {"txt", "json", "page", "alto", "tei", "hocr", "md", "pdf", "csv", "overlay"}
+    assert set(FORMATS) >= {
+        "txt",
+        "json",
+        "page",
+        "alto",
+        "tei",
+        "hocr",
+        "md",
+        "pdf",
+        "csv",
+        "overlay",
+        "epub",
+        "iiif",
+    }
     assert len(ENDINGS) == sum(len(format.endings) for format in FORMATS.values()), "no ending twice"
     assert READ_ENDINGS == (".json", ".page.xml", ".xml", ".alto.xml", ".alto", ".txt")
     assert READ_ENDINGS[:-1] == LINE_ENDINGS
-    names = ("p1.alto.xml", "p1.page.xml", "p1.XML", "p1.tar.gz", "p1.v2.json", "p1")
-    assert [page_stem(Path(name)) for name in names] == ["p1", "p1", "p1", "p1.tar", "p1.v2", "p1"]
+    names = ("p1.alto.xml", "p1.page.xml", "p1.XML", "p1.tar.gz", "p1.v2.json", "p1", "p1.manifest.json")
+    assert [page_stem(Path(name)) for name in names] == ["p1", "p1", "p1", "p1.tar", "p1.v2", "p1", "p1"]
 
 
 def test_names_of_earlier_versions_are_known() -> None:
@@ -57,8 +70,8 @@ def test_names_of_earlier_versions_are_known() -> None:
 def test_the_ending_chooses_the_format(ending: str, tmp_path: Path) -> None:
     write_page(WITH_IMAGE, tmp_path / f"named{ending}")
     for name in (ENDINGS[ending].name, *ENDINGS[ending].aliases):
-        write_page(WITH_IMAGE, tmp_path / "asked", name)
-        named, asked = ((tmp_path / n).read_bytes() for n in (f"named{ending}", "asked"))
+        write_page(WITH_IMAGE, tmp_path / "named", name)
+        named, asked = ((tmp_path / n).read_bytes() for n in (f"named{ending}", "named"))
         assert named.splitlines()[8:] == asked.splitlines()[8:]  # PAGE's metadata hold the time
 
 

@@ -18,7 +18,8 @@ from bench.readers import SCHEMAS, find_schema, open_schema
 from tongguocr.formats import read_page
 from tongguocr.formats.alto_write import render_alto
 from tongguocr.formats.page_xml_write import render_page_xml
-from tongguocr.formats.tei import render_tei
+from tongguocr.formats.tei import render_tei, render_tei_book
+from tongguocr.formats.unread import unread_page
 from tongguocr.page import Page
 
 RENDER = {"page": render_page_xml, "alto": render_alto, "tei": render_tei}
@@ -49,6 +50,13 @@ def test_the_golden_file_and_the_example_are_valid(judge: tuple[str, Any]) -> No
 def test_any_page_is_valid(judge: tuple[str, Any], page: Page) -> None:
     format, schema = judge
     check(schema, RENDER[format](page, PATH))
+
+
+def test_a_book_with_a_page_that_could_not_be_read_is_valid(judge: tuple[str, Any]) -> None:
+    format, schema = judge
+    if format == "tei":
+        page = read_page(EXAMPLES / "page.json")
+        check(schema, render_tei_book([page, unread_page("p2.png"), page, unread_page()], PATH))
 
 
 def test_the_schema_tells_what_is_wrong(judge: tuple[str, Any]) -> None:

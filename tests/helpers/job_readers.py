@@ -93,11 +93,11 @@ def open_shades(log: Path | None = None, pause: float = 0.0) -> ReadPage:
 def open_on_full_disk(log: Path, room: int) -> ReadPage:
     """Reads shades where the disk has room for the files of so many pages, of all processes together."""
 
-    def flush(path: Path) -> None:
+    def full(path: Path) -> None:
         if len(log.read_text().split()) > room:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    results._flush = flush
+    results.flush = full
     return open_shades(log)
 
 

@@ -272,7 +272,7 @@ def test_what_is_no_book_gets_one_sentence_and_leaves_nothing(tmp_path: Path) ->
         for number, status in (("0", 404), ("2", 404), ("x", 400), ("1e1", 400), ("9" * 40, 400)):
             assert complaint(ask(f"{where}/{job['id']}/pages/{number}"))[0] == status
         assert complaint(ask(f"{where}/{job['id']}/pages/1?format=docx"))[0] == 400
-        assert complaint(ask(f"{where}/{job['id']}/result?format=txt&book=1"))[0] == 400
+        assert complaint(ask(f"{where}/{job['id']}/result?format=hocr&book=1"))[0] == 400
     with served(tmp_path / "small", bounds=bounds) as url:
         assert complaint(ask(f"{url}/v1/jobs", zipped(1)))[0] == 503
     with served(tmp_path / "small", bounds=Bounds(job_body=1000)) as url:

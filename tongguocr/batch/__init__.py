@@ -8,6 +8,7 @@ locks     which process reads which page, where several share a folder
 record    what results were made from; other books and other settings do not count as done
 results   files that come whole into place; the table of failures
 terminal  the job on a terminal: a bar, what failed, a summary
+book      the job whose result is one file
 cluster   the same job with its processes on a Ray cluster
 actor     what works there
 """

@@ -101,11 +101,23 @@ def convert_page(task: Task) -> Outcome:
     try:
         result = read_page(json_of(page.name, task.paths[0].parent))
         if any(format_of(path).image for path in task.paths):
-            result = replace(result, pixels=turn_pixels(page.load(), result.angle))
+            result = add_scan(result, page)
         write_results(result, task.paths, task.unfinished, task.style)
     except Exception as error:
         return failure_outcome(error, page)
     return Outcome(page.name, "converted")
+
+
+def add_scan(known: Page, page: SourcePage) -> Page:
+    """A page that was read before, with its pixels, and the JPEG that they come from, out of its source."""
+    scan = page.loader()
+    pixels = turn_pixels(scan.pixels, known.angle)
+    if pixels.shape[:2] != (known.height, known.width):
+        raise InputError(
+            f"{page.file}: page {page.name} has {pixels.shape[1]} x {pixels.shape[0]} pixels now,"
+            f" and had {known.width} x {known.height} when it was read."
+        )
+    return replace(known, pixels=pixels, jpeg=scan.jpeg)
 
 
 def count_characters(page: Page) -> int:

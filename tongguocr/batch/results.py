@@ -50,7 +50,7 @@ def write_results(page: Page, paths: Sequence[Path], unfinished: Path, style: St
         for temporary, path in temporaries:
             try:
                 write_page(page, temporary, style=style)
-                _flush(temporary)
+                flush(temporary)
             except InputError as error:
                 raise type(error)(str(error).replace(str(temporary), str(path))) from None
             except OSError as error:
@@ -67,7 +67,7 @@ def write_results(page: Page, paths: Sequence[Path], unfinished: Path, style: St
                 temporary.unlink(missing_ok=True)
 
 
-def _flush(path: Path) -> None:
+def flush(path: Path) -> None:
     """Onto the disk: a file that is renamed before its content is written may come back empty."""
     with path.open("rb+") as file:
         os.fsync(file.fileno())
@@ -88,6 +88,11 @@ def write_failures(failures: Sequence[Failure], out: Path) -> None:
         remove(path)
         return
     _write_table(path, [("page", "file", "reason"), *((f.page, f.file, f.reason) for f in failures)])
+
+
+def read_failures(out: Path) -> set[str]:
+    """The names of the pages that the last run could not read."""
+    return {row[0] for row in _read_table(out / FAILED)[1:]}
 
 
 def record_warning(page: str, file: str, warning: str, out: Path) -> None:

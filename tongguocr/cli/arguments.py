@@ -89,6 +89,12 @@ def add_text(text: argparse._ArgumentGroup) -> None:
     text.add_argument(
         "--doubtful", choices=("mark", "omit"), default="mark", help="what is written for them: 〓, nothing"
     )
+    text.add_argument(
+        "--base-url",
+        default=Style().base_url,
+        metavar="URL",
+        help="of a IIIF manifest: the address at which its folder will lie (%(default)s)",
+    )
 
 
 def text_style(args: argparse.Namespace) -> Style:
@@ -97,7 +103,8 @@ def text_style(args: argparse.Namespace) -> Style:
 
     if args.script == "simplified":
         simplify("學")
-    return Style(args.notes, args.flow, args.script, args.fold, args.min_confidence, args.doubtful)
+    written = (args.notes, args.flow, args.script, args.fold, args.min_confidence, args.doubtful)
+    return Style(*written, base_url=args.base_url)
 
 
 def warn_of_fonts(formats: Iterable[str]) -> None:

@@ -116,10 +116,17 @@ def _into_file(paths: list[Path], out: Path, image: Path | None, style: Style) -
         page = read_page(paths[0])
         _write(page, paths[0], [(format, out)], image, style)
     else:
-        pages = (_with_image(read_page(path), path, format, image)[0] for path in paths)
-        images = image if image and image.is_dir() else paths[0].parent
-        write_book(pages, out, format.name, images)
+        pages = (_with_pixels(read_page(path), path, format, image) for path in paths)
+        write_book(pages, out, format.name, style=style)
     return 0
+
+
+def _with_pixels(page: Page, path: Path, format: Format, given: Path | None) -> Page:
+    """A page of a book, with its pixels if the format needs them, wherever its image lies."""
+    from tongguocr.formats.scan import with_scan
+
+    page, image = _with_image(page, path, format, given)
+    return page if image is None else with_scan(page, image, path)
 
 
 def _into_folder(paths: list[Path], places: _Places, image: Path | None, style: Style) -> int:

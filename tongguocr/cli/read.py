@@ -1,7 +1,7 @@
 """`tongguocr read`: sources in, text and files out.
 
-Without `-o` text is printed; one page may go into a file (read_here.py); a folder takes any number of pages,
-as a job (docs/batches.md).
+Without `-o` text is printed; one page may go into a file (read_here.py), several into a book (read_book.py);
+a folder takes any number of pages, as a job (docs/batches.md).
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,13 +26,13 @@ from tongguocr.cli.arguments import (
 )
 from tongguocr.engines import ENGINES
 from tongguocr.errors import InputError
-from tongguocr.formats import FORMATS
+from tongguocr.formats import ENDINGS, FORMATS, Style, ending_of, find_format
 
 if TYPE_CHECKING:
-    from tongguocr.batch import Cluster, ReadPage
+    from tongguocr.batch import Cluster, ReadPage, SourceListing
     from tongguocr.engines import EngineEntry
     from tongguocr.reader import Setup
-    from tongguocr.sources import MemoryFile
+    from tongguocr.sources import MemoryFile, SourcePage
 
 HELP = "read images, folders, PDFs, IIIF manifests"
 STDIN = STDOUT = "-"
@@ -41,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     endings = ", ".join(format.ending for format in FORMATS.values())
     kinds = "image, folder, ZIP, PDF, DjVu, IIIF manifest; - is standard input"
     parser.add_argument("source", nargs="+", metavar="SOURCE", help=kinds)
-    places = "a folder; - for standard output; for one page a file: "
+    places = "a folder; - for standard output; a file for one page, or for a whole book where it holds one: "
     parser.add_argument("-o", "--output", metavar="OUT", help=places + endings)
     parser.add_argument("--format", metavar="F,...", help=", ".join(FORMATS))
     parser.add_argument("--pages", metavar="RANGE", help="pages of each source, as in 1-3,7,12-")
@@ -108,13 +109,20 @@ def run(args: argparse.Namespace) -> int:
         raise InputError("--format says what is written: name a folder with -o, or standard output by -o -.")
     if args.gpus_each and not args.ray:
         raise InputError("--gpus-each belongs to a cluster: add --ray.")
-    if args.output and args.output != STDOUT and (args.format or args.ray or _is_folder(args.output)):
+    into_file = not args.output or args.output == STDOUT or _is_file(args)
+    if not into_file and (args.format or args.ray or _is_folder(args.output)):
         return _read_into_folder(args)
     if args.ray:
         raise InputError("--ray reads into a folder: name it with -o.")
-    from tongguocr.cli.read_here import read_here
+    from tongguocr.cli.read_book import may_be_book, read_book
+    from tongguocr.cli.read_here import list_here, read_here
 
-    return read_here(args, sources_of(args), _setup(args, args.threads or 0), text_style(args))
+    sources = sources_of(args)
+    book = bool(args.output and args.output != STDOUT and may_be_book(args.output, sources))
+    listed = _list(args, sources) if book else list_here(args, sources)
+    if book and sum(len(one.pages) + bool(one.problem) for one in listed) > 1:
+        return read_book(args, listed, partial(_run_job, args))
+    return read_here(args, listed, _setup(args, args.threads or 0), text_style(args))
 
 
 def sources_of(args: argparse.Namespace) -> list[str | MemoryFile]:
@@ -125,6 +133,15 @@ def sources_of(args: argparse.Namespace) -> list[str | MemoryFile]:
 
         sources[sources.index(STDIN)] = MemoryFile("standard input", "stdin", sys.stdin.buffer.read())
     return sources
+
+
+def _is_file(args: argparse.Namespace) -> bool:
+    """Whether `-o` names a file of one of our formats; `--format` must not say another."""
+    ending = "" if _is_folder(args.output) else ending_of(Path(args.output))
+    if ending and args.format and find_format(args.format).name != ENDINGS[ending].name:
+        named = f"its name says {ENDINGS[ending].name}, and --format {args.format}"
+        raise InputError(f"{args.output}: {named}; end the name of a folder with a slash.")
+    return bool(ending)
 
 
 def _is_folder(written: str) -> bool:
@@ -152,43 +169,55 @@ def _setup(args: argparse.Namespace, threads: int) -> Setup:
 
 def _read_into_folder(args: argparse.Namespace) -> int:
     """A job; 1 if pages failed."""
-    from dataclasses import replace
-    from functools import partial
-
-    from tongguocr.batch import (
-        Job,
-        describe_setup,
-        list_sources,
-        parse_formats,
-        run_with_progress,
-        share_cores,
-    )
+    from tongguocr.batch import parse_formats
     from tongguocr.batch.listing import name_pages, skipped_sentence
-    from tongguocr.cli.read_here import check_lines
-    from tongguocr.reader import open_reader
 
     formats = parse_formats(args.format or "txt,json")
     warn_of_fonts(formats)
-    prepare, cluster = _spread(args) if args.ray else (None, None)
-    listed = list_sources(sources_of(args), args.pages, args.recursive, args.password)
-    pages, failed = name_pages(listed), [(one.source, one.problem) for one in listed if one.problem]
-    check_lines(args, len(pages) > 1)
-    # Each process has the model for itself, and a full-size one may fill a machine.
-    wanted = args.workers or (1 if any(entry.full_size for entry in _entries(args)) else None)
-    workers, threads = share_cores(len(pages), wanted, args.threads)
-    setup, out = _setup(args, threads), Path(args.output)
-    job = Job(out, formats, workers, style=text_style(args), again=args.again, cluster=cluster)
-    job = replace(job, settings=describe_setup(setup, out), time_limit=args.time_limit or job.time_limit)
-    code = run_with_progress(pages, prepare or partial(open_reader, setup), job, failed, args.quiet)
+    listed = _list(args, sources_of(args))
+    problems = [(one.source, one.problem) for one in listed if one.problem]
+    code = _run_job(args, name_pages(listed), problems, Path(args.output), formats, text_style(args))
     if not args.quiet and (skipped := skipped_sentence(listed)):
         complain(skipped)
     return code
 
 
+def _list(args: argparse.Namespace, sources: list[str | MemoryFile]) -> list[SourceListing]:
+    """What each source has, looked at in a process apart."""
+    from tongguocr.batch import list_sources
+
+    return list_sources(sources, args.pages, args.recursive, args.password)
+
+
+def _run_job(
+    args: argparse.Namespace,
+    pages: list[SourcePage],
+    problems: list[tuple[str, str]],
+    out: Path,
+    formats: tuple[str, ...],
+    style: Style,
+) -> int:
+    """Read these pages into a folder."""
+    from dataclasses import replace
+
+    from tongguocr.batch import Job, describe_setup, run_with_progress, share_cores
+    from tongguocr.cli.read_here import check_lines
+    from tongguocr.reader import open_reader
+
+    prepare, cluster = _spread(args) if args.ray else (None, None)
+    check_lines(args, len(pages) > 1)
+    # Each process has the model for itself, and a full-size one may fill a machine.
+    wanted = args.workers or (1 if any(entry.full_size for entry in _entries(args)) else None)
+    workers, threads = share_cores(len(pages), wanted, args.threads)
+    setup = _setup(args, threads)
+    job = Job(out, formats, workers, style=style, again=args.again, cluster=cluster)
+    job = replace(job, settings=describe_setup(setup, out), time_limit=args.time_limit or job.time_limit)
+    return run_with_progress(pages, prepare or partial(open_reader, setup), job, problems, args.quiet)
+
+
 def _spread(args: argparse.Namespace) -> tuple[Callable[[], ReadPage], Cluster]:
     """What reads on a cluster, and where; with a GPU or a server for it, lines are found by other workers."""
     from dataclasses import replace
-    from functools import partial
 
     from tongguocr.batch import Cluster
     from tongguocr.errors import need

@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tongguocr.batch.job import failure_outcome
-from tongguocr.batch.listing import list_source, name_pages, skipped_sentence
+from tongguocr.batch.listing import SourceListing, list_source, name_pages, skipped_sentence
 from tongguocr.batch.pool import Pool, WorkerFailure
 from tongguocr.cli.arguments import warn_of_fonts
 from tongguocr.errors import InputError
@@ -36,19 +36,23 @@ from tongguocr.stdout import NAME, complain, write_out
 STDOUT = "-"
 
 
-def read_here(
-    args: argparse.Namespace, sources: Sequence[str | MemoryFile], setup: Setup, style: Style
-) -> int:
+def list_here(args: argparse.Namespace, sources: Sequence[str | MemoryFile]) -> list[SourceListing]:
+    """What each source has, looked at in this process, which is quicker; not before `-o` makes sense."""
+    if args.output not in (None, STDOUT):
+        output_file(args.output, sources)
+    return [list_source(source, args.pages, args.recursive, args.password) for source in sources]
+
+
+def read_here(args: argparse.Namespace, listed: Sequence[SourceListing], setup: Setup, style: Style) -> int:
     """Read all pages; 1 if some of several failed."""
-    path = None if args.output in (None, STDOUT) else _output_file(args.output)
+    path = None if args.output in (None, STDOUT) else Path(args.output)
     format = find_format(args.format or "txt")
-    listed = [list_source(source, args.pages, args.recursive, args.password) for source in sources]
     pages, problems = name_pages(listed), [one.problem for one in listed if one.problem]
     several = len(pages) + len(problems) > 1
     check_lines(args, several)
     if path and several:
         raise InputError(f"{path}: several pages need a folder; end its name with a slash.")
-    if several and not (format.styled or format.book):
+    if several and not format.book:
         raise InputError(f"{NAME}: the format {format.name} holds one page; several need a folder: -o OUT/.")
     if not several and problems:
         raise InputError(problems[0])
@@ -74,9 +78,11 @@ def check_lines(args: argparse.Namespace, several: bool) -> None:
         raise InputError(f"{args.lines}: this file has one page's lines, and there are several pages.")
 
 
-def _output_file(written: str) -> Path:
+def output_file(written: str, sources: Sequence[str | MemoryFile]) -> Path:
     """The file to be written; what would keep it from being written is told before anything is read."""
     path = Path(written)
+    if any(isinstance(source, str) and path.exists() and _is_same(path, source) for source in sources):
+        raise InputError(f"{path}: this file would be written over; choose another place.")
     if not ending_of(path):
         raise InputError(f"{path}: the name does not tell the format; take one of {', '.join(ENDINGS)}.")
     if not path.parent.is_dir():
@@ -84,13 +90,21 @@ def _output_file(written: str) -> Path:
     return path
 
 
+def _is_same(path: Path, source: str) -> bool:
+    try:
+        return path.samefile(source)
+    except (OSError, ValueError):
+        return False
+
+
 def _write(
     results: Iterator[tuple[SourcePage, Page]], path: Path | None, format: Format, style: Style, several: bool
 ) -> None:
     """Each page as it comes; several pages of a format that is no text as one file on standard output."""
-    if several and not format.styled:
+    if several:
         pages = (in_style(page, style) for _, page in results)
-        write_out(_book(pages, format))
+        for piece in format.book_pieces(pages, style) if format.in_pieces else [_book(pages, format, style)]:
+            write_out(piece)
         return
     for page, result in results:
         if path:
@@ -99,11 +113,11 @@ def _write(
             write_out(render_page(result, Path(page.name), format.name, style))
 
 
-def _book(pages: Iterator[Page], format: Format) -> bytes:
+def _book(pages: Iterator[Page], format: Format, style: Style) -> bytes:
     with TemporaryDirectory(prefix="tongguocr-") as folder:
         path = Path(folder) / f"book{format.ending}"
         try:
-            format.write_book(pages, path)
+            format.write_book(pages, path, style=style)
         except InputError as error:
             raise type(error)(str(error).replace(str(path), NAME)) from None
         return path.read_bytes()

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -107,15 +108,22 @@ def render_page(
 
 
 def write_book(
-    pages: Iterable[Page], path: Path, format: str | None = None, images: Path | None = None
+    pages: Iterable[Page],
+    path: Path,
+    format: str | None = None,
+    images: Path | None = None,
+    style: Style = Style(),
+    day: date | None = None,
 ) -> None:
-    """Write several pages into one file, whole or not at all, in a format that can hold them.
+    """Write several pages into one file, page by page, whole or not at all, in a format that can hold them.
 
-    `images` is the folder of the pages' images for a PDF, where they do not lie beside it.
+    `images` is the folder of the pages' images for a PDF, where they do not lie beside it; `day` the day that
+    TEI and EPUB name, today unless given.
     """
     from tongguocr.formats.follow import follow_text
 
-    _choose(path, format).write_book(map(follow_text, pages), path, images)
+    styled = (in_style(follow_text(page), style) for page in pages)
+    _choose(path, format).write_book(styled, path, images, style, day)
 
 
 def _choose(path: Path, name: str | None) -> Format:

@@ -7,13 +7,14 @@ lies, the line with the character in 【】, and why it is listed. No confidence
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from tongguocr.errors import InputError
-from tongguocr.files import write_bytes
+from tongguocr.files import open_whole
 from tongguocr.formats.numbers import plain, to_decimal
 from tongguocr.page import Char, Line, Page, as_it_lies
 
@@ -52,19 +53,28 @@ def render_doubts(page: Page, path: Path) -> bytes:
 
 def write_doubts(pages: Iterable[Page], path: Path) -> None:
     """The table of all the pages, whole or not at all."""
-    write_bytes(render_table(pages), path)
+    with open_whole(path) as file:
+        file.writelines(_pieces(pages, THRESHOLD))
 
 
 def render_table(pages: Iterable[Page], threshold: float = THRESHOLD, excel: bool = False) -> bytes:
     """The table in UTF-8; `excel` adds the byte order mark by which Excel knows that it is."""
     if not 0 <= threshold <= 1:
         raise InputError(f"threshold: {threshold} is not between 0 and 1.")
-    out = io.StringIO()
-    writer = csv.writer(out)
-    writer.writerow(COLUMNS)
+    return (codecs.BOM_UTF8 if excel else b"") + b"".join(_pieces(pages, threshold))
+
+
+def _pieces(pages: Iterable[Page], threshold: float) -> Iterator[bytes]:
+    """The head of the table, then the rows of page after page."""
+    yield _render_rows([COLUMNS])
     for n, page in enumerate(pages, start=1):
-        writer.writerows(_page_rows(page, n, threshold))
-    return out.getvalue().encode("utf-8-sig" if excel else "utf-8")
+        yield _render_rows(_page_rows(page, n, threshold))
+
+
+def _render_rows(rows: Iterable[Sequence[object]]) -> bytes:
+    out = io.StringIO()
+    csv.writer(out).writerows(rows)
+    return out.getvalue().encode()
 
 
 def _page_rows(page: Page, number: int, threshold: float) -> Iterator[list[object]]:

@@ -7,13 +7,15 @@ table costs nothing to look at. To add a format: a module with a writer, a row h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from datetime import date
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from tongguocr.errors import InputError
+from tongguocr.files import open_whole
 from tongguocr.formats.style import PAGE_SCHEMAS, Style
 
 if TYPE_CHECKING:
@@ -32,12 +34,19 @@ class Format:
     """`(page, path) -> bytes`; a styled one also takes the style, one with `image="file"` the image."""
     styled: bool = False
     """Whether `Style.notes`, `Style.flow` and `Style.fold` change the file."""
+    addressed: bool = False
+    """Whether it names addresses, which lie below `Style.base_url`."""
+    dated: bool = False
+    """Whether a book says on which day it was made."""
     schemas: tuple[str, ...] = ()
     """Versions of its schema, of which the style chooses one; the writer takes it behind the path."""
     image: Literal["", "pixels", "file"] = ""
     """What a page must have: pixels; or its image file beside the written one, else pixels."""
     book: str = ""
-    """`(pages, path) -> None`, for formats whose files can hold several pages."""
+    """`(pages, path) -> None`, for formats whose files can hold several pages; by what is set above, it also
+    takes `style`, `day` and `images` by name."""
+    in_pieces: bool = False
+    """Whether `book` gives the file's bytes piece by piece instead, so that a page may be seen at once."""
     reader: str = ""
     """`(data, path) -> Page`, for formats that are read too; with `xml_root`, `(root, path) -> Page`."""
     xml_root: str = ""
@@ -59,7 +68,7 @@ class Format:
         """
         write = _function(self.writer)
         more: tuple[Any, ...] = ()
-        if self.styled:
+        if self.styled or self.addressed:
             more = (style,)
         elif self.schemas:
             more = (style.page_schema,)
@@ -73,11 +82,38 @@ class Format:
         page: Page = _function(self.reader)(data, path)
         return page
 
-    def write_book(self, pages: Iterable[Page], path: Path, images: Path | None = None) -> None:
-        """All the pages into one file, whole or not at all; `images` is where their images lie."""
+    def write_book(
+        self,
+        pages: Iterable[Page],
+        path: Path,
+        images: Path | None = None,
+        style: Style = Style(),
+        day: date | None = None,
+    ) -> None:
+        """All the pages into one file, page by page, whole or not at all.
+
+        `images` is where their images lie; `day` the day that the file names as its own, today unless given.
+        """
         if not self.book:
             raise InputError(f"{path}: a file of the format {self.name} holds one page.")
-        _function(self.book)(pages, path, *([images] if self.image == "file" else []))
+        if self.in_pieces:
+            with open_whole(path) as file:
+                for piece in self.book_pieces(pages, style):
+                    file.write(piece)
+            return
+        given: dict[str, Any] = {}
+        if self.styled or self.addressed:
+            given["style"] = style
+        if self.dated:
+            given["day"] = day
+        if self.image == "file":
+            given["images"] = images
+        _function(self.book)(pages, path, **given)
+
+    def book_pieces(self, pages: Iterable[Page], style: Style = Style()) -> Iterator[bytes]:
+        """The book of a format that is `in_pieces`: a piece as soon as its page is there."""
+        pieces: Iterator[bytes] = _function(self.book)(pages, style)
+        return pieces
 
 
 _ROWS = (
@@ -106,13 +142,48 @@ _ROWS = (
         "text/plain",
         "txt:render_txt",
         styled=True,
+        book="txt:book_pieces",
+        in_pieces=True,
         reader="txt:parse_txt",
         boxes=False,
         aliases=("text",),
     ),
-    Format("md", (".md",), "text/markdown", "markdown:render_markdown", styled=True, aliases=("markdown",)),
+    Format(
+        "md",
+        (".md",),
+        "text/markdown",
+        "markdown:render_markdown",
+        styled=True,
+        book="markdown:book_pieces",
+        in_pieces=True,
+        aliases=("markdown",),
+    ),
     Format("hocr", (".hocr", ".html"), "text/html", "hocr:render_hocr"),
-    Format("tei", (".tei.xml", ".tei"), "application/xml", "tei:render_tei", book="tei:write_tei_book"),
+    Format(
+        "tei",
+        (".tei.xml", ".tei"),
+        "application/xml",
+        "tei:render_tei",
+        dated=True,
+        book="tei:write_tei_book",
+    ),
+    Format(
+        "epub",
+        (".epub",),
+        "application/epub+zip",
+        "epub:render_epub",
+        styled=True,
+        dated=True,
+        book="epub:write_epub",
+    ),
+    Format(
+        "iiif",
+        (".manifest.json",),
+        "application/ld+json",
+        "iiif:render_manifest",
+        addressed=True,
+        book="iiif:write_manifest",
+    ),
     Format(
         "pdf",
         (".pdf",),

@@ -14,8 +14,8 @@ from pathlib import Path, PurePosixPath
 from tongguocr.errors import InputError
 from tongguocr.formats.registry import page_stem
 from tongguocr.page import Page, turn_pixels
-from tongguocr.sources import IMAGE_SUFFIXES, image_named, load_pixels, open_source
-from tongguocr.sources.images import tiff_pages
+from tongguocr.sources import IMAGE_SUFFIXES, image_named, open_source
+from tongguocr.sources.images import load_scan, tiff_pages
 
 _PAGE_FOLDER = "page"
 """Transkribus and eScriptorium put page files into a folder of this name, below that of the images."""
@@ -52,17 +52,17 @@ def is_one_image(path: Path) -> bool:
 
 
 def with_scan(page: Page, image: Path, path: Path) -> Page:
-    """The page, out of the file `path`, with the pixels in its scan, turned upright."""
+    """The page, out of the file `path`, with the pixels of its scan, turned upright, and its JPEG."""
     if is_one_image(image):
-        pixels = load_pixels(image)
+        scan = load_scan(image)
     else:
         stem, pages = page_stem(path), list(open_source(image))
         scans = [scan for scan in pages if len(pages) == 1 or stem.endswith(scan.name)]
         if not scans:
             raise InputError(f"{path}: the name does not tell which page of {image} it is.")
-        pixels = scans[0].load()
-    pixels = turn_pixels(pixels, page.angle)
+        scan = scans[0].loader()
+    pixels = turn_pixels(scan.pixels, page.angle)
     if pixels.shape[:2] != (page.height, page.width):
         sizes = f"{pixels.shape[1]} x {pixels.shape[0]} pixels, and the page has {page.width} x {page.height}"
         raise InputError(f"{path}: the image {image} has {sizes}.")
-    return replace(page, pixels=pixels)
+    return replace(page, pixels=pixels, jpeg=scan.jpeg)

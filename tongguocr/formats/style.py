@@ -1,8 +1,8 @@
 """How a page's text is written: what the formats leave to the one who asks.
 
-`notes`, `flow` and `fold` act on plain text and Markdown, `page_schema` on PAGE XML, `script` and
-`min_confidence` everywhere. The
-other formats hold all lines with their kinds, whatever the style.
+`notes`, `flow` and `fold` act on plain text, Markdown and EPUB, `page_schema` on PAGE XML, `base_url` on IIIF
+manifests, `script` and `min_confidence` everywhere. The other formats hold all lines with their kinds,
+whatever the style.
 
 Traditional characters become simplified ones by OpenCC's rules: a phrase that it knows keeps a character that
 others give up (乾坤, but 干 for 乾 in any other place). One character always becomes one character, so that
@@ -11,6 +11,7 @@ every box stays where it is.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
@@ -54,9 +55,11 @@ class Style:
     min_confidence: float = 0.0
     """What is less sure is not written as it was read."""
     doubtful: Doubtful = "mark"
-
+    """What stands for it."""
     page_schema: PageSchema = PAGE_SCHEMAS[0]
     """Of PAGE XML: the newest, or that of 2013, without which Transkribus takes no file."""
+    base_url: str = "http://localhost:8000/"
+    """Of a IIIF manifest: where it and the pages' images will lie, as `python -m http.server` has them."""
 
     def __post_init__(self) -> None:
         if self.page_schema not in PAGE_SCHEMAS:
@@ -67,6 +70,8 @@ class Style:
             raise InputError(f"script: {self.script!r} is not one of {', '.join(SCRIPTS)}.")
         if self.doubtful not in DOUBTFUL:
             raise InputError(f"doubtful: {self.doubtful!r} is not one of {', '.join(DOUBTFUL)}.")
+        if not re.match(r"https?://[^/?#\s]+(/[^?#\s]*)?$", self.base_url):
+            raise InputError(f"base_url: {self.base_url!r} is not the http or https address of a folder.")
         if not 0 <= self.min_confidence <= 1:
             raise InputError(f"min_confidence: {self.min_confidence} is not between 0 and 1.")
 

@@ -6,32 +6,40 @@ and a column beginning for each register where there are several. A stretch that
 and each row of a double-row note, is a segment; a run of such rows is one inline note, a run of margin lines
 one note at its place, a line on the centre fold a forme work. Doubtful characters are marked as unclear. A
 surface is the image as it lies: where it was turned to be read, its zones have `rotate`. The text stands in
-an `ab`, not in paragraphs: where the author began a new one, no program knows.
+an `ab`, not in paragraphs: where the author began a new one, no program knows. A page of a book that could
+not be read is a gap.
 """
 
 from __future__ import annotations
 
+import io
 import re
-from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
-from itertools import groupby
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import date
+from itertools import chain, groupby, islice
 from math import inf
 from pathlib import Path
+from tempfile import SpooledTemporaryFile
+from typing import IO, BinaryIO
 from urllib.parse import quote
 from xml.etree.ElementTree import indent
 
 from tongguocr.errors import InputError
-from tongguocr.files import write_bytes
+from tongguocr.files import open_whole
 from tongguocr.formats.doubts import THRESHOLD, reason_for
 from tongguocr.formats.numbers import to_decimal
 from tongguocr.formats.tei_header import LANGUAGE, PROGRAM_ID, write_header
+from tongguocr.formats.unread import NOT_READ, is_unread, today
 from tongguocr.formats.xml import (
+    DECLARATION,
     Element,
     add,
     append_text,
     check_xml_text,
+    content_of,
     new_root,
-    to_bytes,
+    to_text,
     unique_name,
 )
 from tongguocr.formats.xml_lines import ids_for_xml
@@ -52,43 +60,87 @@ LOW = 0.5
 _NUMERALS = frozenset("〇○零一二三四五六七八九十廿卅百千0123456789０１２３４５６７８９第葉頁丁之上下")
 """A line on the fold that holds nothing else is a folio number."""
 _XML_ID = "xml:id"
+SPOOLED = 8 << 20
+"""Bytes of a book that are kept in memory, for each of its two parts."""
 
 
-def render_tei(page: Page, path: Path, created: datetime | None = None) -> bytes:
+def render_tei(page: Page, path: Path, created: date | None = None) -> bytes:
     """One page as a TEI document; `created` is the day that stands in its header, today unless given."""
     return render_tei_book([page], path, created)
 
 
-def write_tei_book(pages: Iterable[Page], path: Path) -> None:
-    """Several pages as one TEI document, whole or not at all."""
-    write_bytes(render_tei_book(list(pages), path), path)
-
-
-def render_tei_book(pages: Sequence[Page], path: Path, created: datetime | None = None) -> bytes:
+def render_tei_book(pages: Iterable[Page], path: Path, created: date | None = None) -> bytes:
     """Several pages as one TEI document."""
-    if not pages:
-        raise InputError(f"{path}: a TEI document needs at least one page.")
+    file = io.BytesIO()
+    _write(pages, path, file, created or today())
+    return file.getvalue()
+
+
+def write_tei_book(pages: Iterable[Page], path: Path, day: date | None = None) -> None:
+    """Several pages as one TEI document, whole or not at all, each written before the next is asked for."""
+    with open_whole(path) as file:
+        _write(pages, path, file, day or today())
+
+
+def _write(pages: Iterable[Page], path: Path, file: BinaryIO, day: date) -> None:
+    """Page by page; the facsimile stands before the text, and the header tells of all pages, so both wait."""
+    images, count, several, pages = list[str](), 0, *_look_ahead(pages)
+    with _spool(path) as surfaces, _spool(path) as texts:
+        for count, page in enumerate(pages, start=1):
+            surface, text = _render_page(page, count, several, path)
+            surfaces.write(surface)
+            texts.write(text)
+            images += [page.image] if page.image else []
+        if not count:
+            raise InputError(f"{path}: a TEI document needs at least one page.")
+        file.write(f'{DECLARATION}<TEI xmlns="{NAMESPACE}">\n{_header(images, count, day)}\n'.encode())
+        for begin, part, end in (
+            ("<facsimile>", surfaces, "\n</facsimile>\n"),
+            (f'<text xml:lang="{LANGUAGE}"><body><ab>', texts, "</ab></body></text>\n</TEI>\n"),
+        ):
+            file.write(begin.encode())
+            part.seek(0)
+            shutil.copyfileobj(part, file)
+            file.write(end.encode())
+
+
+def _look_ahead(pages: Iterable[Page]) -> tuple[bool, Iterator[Page]]:
+    """Whether there are several pages, and all of them."""
+    pages = iter(pages)
+    first = list(islice(pages, 2))
+    return len(first) > 1, chain(first, pages)
+
+
+def _spool(path: Path) -> IO[bytes]:
+    """A nameless file that is in memory while it is small, and else on the disk that the book goes to."""
+    folder = str(path.parent) if path.parent.is_dir() else None
+    return SpooledTemporaryFile(SPOOLED, dir=folder)
+
+
+def _header(images: Sequence[str], count: int, day: date) -> str:
     root = new_root("TEI", NAMESPACE)
-    write_header(root, pages, path, created or datetime.now(UTC))
-    facsimile = add(root, "facsimile")
-    text = add(root, "text", {"xml:lang": LANGUAGE})
-    block = add(add(text, "body"), "ab")
-    taken = {PROGRAM_ID}
-    for n, page in enumerate(pages, start=1):
-        prefix = f"p{n}_" if len(pages) > 1 else ""
-        names = [unique_name(prefix + name, taken) for name in ids_for_xml(page.lines)]
-        surface = unique_name(f"surface{n}", taken)
-        _write_surface(facsimile, page, surface, names)
-        add(block, "pb", {"n": str(n), "facs": f"#{surface}"})
-        _TextWriter(block, page, names, path).write()
-    # Only these are indented: in the text, white space would count.
-    for part in (root[0], facsimile):
-        indent(part)
-        part.tail = "\n"
-    root.text = text.tail = "\n"
-    written = to_bytes(root)
+    write_header(root, images, count, day)
+    indent(root[0])
+    return to_text(root[0])
+
+
+def _render_page(page: Page, number: int, several: bool, path: Path) -> tuple[bytes, bytes]:
+    """What one page adds to the facsimile and to the text."""
+    check_xml_text(page.image, f"{path}: image")
+    prefix, taken = f"p{number}_" if several else "", {PROGRAM_ID}
+    names = [unique_name(prefix + name, taken) for name in ids_for_xml(page.lines)]
+    surface = unique_name(f"surface{number}", taken)
+    facsimile, block = Element("facsimile"), Element("ab")
+    _write_surface(facsimile, page, surface, names)
+    add(block, "pb", {"n": str(number), "facs": f"#{surface}"})
+    if is_unread(page):
+        add(add(block, "gap", {"reason": "unread", "unit": "page", "quantity": "1"}), "desc", text=NOT_READ)
+    _TextWriter(block, page, names, path).write()
+    # Only this is indented: in the text, white space would count.
+    indent(facsimile)
     # A row of the file for each line of the page, its break inside the tag: beside it, it would be text.
-    return re.sub(rb"<([pcl]b) ", rb"<\1\n", written)
+    text = re.sub("<([pcl]b) ", r"<\1\n", content_of(block))
+    return content_of(facsimile).rstrip("\n").encode(), text.encode()
 
 
 def _write_surface(facsimile: Element, page: Page, name: str, lines: Sequence[str]) -> None:

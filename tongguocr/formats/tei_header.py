@@ -1,13 +1,11 @@
-"""The header of a TEI document: pages in; its title, source, language, program and date out."""
+"""The header of a TEI document: the names of images in; its title, source, language, program and date out."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
-from pathlib import Path
+from datetime import date
 
-from tongguocr.formats.xml import Element, add, check_xml_text
-from tongguocr.page import Page
+from tongguocr.formats.xml import Element, add
 from tongguocr.version import __version__
 
 LANGUAGE = "lzh"
@@ -19,16 +17,13 @@ MANY = 5
 """The images of more pages are named by the first and the last."""
 
 
-def write_header(root: Element, pages: Sequence[Page], path: Path, created: datetime) -> None:
-    """Add the header to a TEI document of these pages."""
-    images = [page.image for page in pages if page.image]
-    for image in images:
-        check_xml_text(image, f"{path}: image")
+def write_header(root: Element, images: Sequence[str], pages: int, created: date) -> None:
+    """Add the header to a TEI document of so many pages, whose images have these names."""
     day = f"{created:%Y-%m-%d}"
     header = add(root, "teiHeader", {"xml:lang": "en"})
     description = add(header, "fileDesc")
     statement = add(description, "titleStmt")
-    add(statement, "title", text=images[0] if len(images) == 1 else f"Transcription of {len(pages)} pages")
+    add(statement, "title", text=images[0] if len(images) == 1 else f"Transcription of {pages} pages")
     responsible = add(statement, "respStmt", {"xml:id": PROGRAM_ID})
     add(responsible, "resp", text="text recognition")
     add(responsible, "name", text=f"TongGuOCR {__version__}")

@@ -3,22 +3,25 @@
 Only line feeds and carriage returns end a line; every other character, a full-width space at a line's start
 included, stays. Lines of the file without anything but white space are layout, not text, and are left out.
 Notes may stand in brackets behind the text that they explain, or be left out; `flow` joins what reads on. The
-fold's running titles and folio numbers, which would cut into the text, are written only if asked for.
+fold's running titles and folio numbers, which would cut into the text, are written only if asked for. Between
+two pages of a book is a row with nothing but a form feed, which reading passes over.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
 
 from tongguocr.errors import InputError
 from tongguocr.files import decode_utf8
 from tongguocr.formats.style import NOTES, Notes, Style
+from tongguocr.formats.unread import NOT_READ, is_unread
 from tongguocr.page import Kind, Line, Page
 
+PAGE_BREAK = b"\f\n"
 _LINE_END = re.compile(r"\r\n|\n|\r")
 
 
@@ -42,6 +45,13 @@ def render_txt(page: Page, path: Path, style: Style = Style()) -> bytes:
         runs = (join_words(text for _, text in run) for _, run in groupby(rows, lambda row: row[0]))
         return "".join(f"{text}\n" for text in runs if text).encode()
     return "".join(f"{text}\n" for _, text in rows).encode()
+
+
+def book_pieces(pages: Iterable[Page], style: Style = Style()) -> Iterator[bytes]:
+    """The text of several pages, piece by piece, as one file."""
+    for n, page in enumerate(pages):
+        text = f"[{NOT_READ}]\n".encode() if is_unread(page) else render_txt(page, Path(), style)
+        yield PAGE_BREAK + text if n else text
 
 
 def text_rows(page: Page, notes: Notes, fold: bool = False) -> list[tuple[Kind, str]]:

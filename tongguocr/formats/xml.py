@@ -16,6 +16,7 @@ from tongguocr.errors import InputError
 
 Element: TypeAlias = ElementTree.Element
 
+DECLARATION = "<?xml version='1.0' encoding='UTF-8'?>\n"
 DEEPEST = 200
 """No format nests elements deeper; a file that does means to do harm."""
 _DECLARED = re.compile(rb"""<\?xml[^>]*?encoding\s*=\s*["']([\w.:-]+)["']""")
@@ -105,16 +106,30 @@ def render_xml(root: Element) -> bytes:
 
 def to_bytes(root: Element, doctype: str = "") -> bytes:
     """The tree as it is, with a declaration, and a document type where one is wanted."""
-    body = ElementTree.tostring(root, encoding="unicode")
+    return f"{DECLARATION}{doctype and doctype + chr(10)}{to_text(root)}\n".encode()
+
+
+def to_text(element: Element) -> str:
+    """The element as it is, for files that are written piece by piece."""
+    body = ElementTree.tostring(element, encoding="unicode")
     # The tree's own writer leaves carriage returns in texts, and every reader would take them for line feeds.
-    body = body.replace("\r", "&#13;").replace(" />", "/>")
-    return f"<?xml version='1.0' encoding='UTF-8'?>\n{doctype and doctype + chr(10)}{body}\n".encode()
+    return body.replace("\r", "&#13;").replace(" />", "/>")
+
+
+def content_of(element: Element) -> str:
+    """What is inside of an element that has something in it and no attributes."""
+    return to_text(element).removeprefix(f"<{element.tag}>").removesuffix(f"</{element.tag}>")
 
 
 def check_xml_text(text: str, where: str) -> None:
     """Refuse what XML 1.0 cannot hold: control characters, noncharacters, halves of surrogate pairs."""
     if found := _NOT_XML.search(text):
         raise InputError(f"{where}: XML cannot hold the character U+{ord(found.group()):04X}.")
+
+
+def fit_for_xml(text: str) -> str:
+    """A name of a file as XML can hold it: `?` for what it cannot."""
+    return _NOT_XML.sub("?", text)
 
 
 def unique_name(name: str, taken: set[str]) -> str:

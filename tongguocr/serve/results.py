@@ -104,7 +104,7 @@ def book_result(
             yield in_style(_load(job, number, options, bounds), options.style)
 
     try:
-        FORMATS[options.format].write_book(pages(), path)
+        FORMATS[options.format].write_book(pages(), path, style=options.style)
     except InputError as error:
         raise StatusError(getattr(error, "status", 400), _told(error, job, 0, path)) from None
 

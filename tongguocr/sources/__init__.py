@@ -1,10 +1,10 @@
 """Anything that holds page images -> its pages, one by one: what `read` and the batches start from.
 
-In: an image file, a folder of them, a ZIP archive, a PDF, a DjVu file, a IIIF manifest (a file or an http
-address), or a file's bytes. Out: `SourcePage`s in order, whose pixels are loaded only when asked for, so that
-a book of a thousand pages costs no more memory than one page. A source that cannot be opened at all is an
-`InputError` at once; a page that cannot be read is one when that page is loaded, and the other pages are not
-touched by it. Only a manifest leads to the network.
+In: an image file, a folder of them, a ZIP archive, a PDF, a DjVu file, a IIIF manifest or collection (a file
+or an http address), the address of an image, or a file's bytes. Out: `SourcePage`s in order, whose pixels are
+loaded only when asked for, so that a book of a thousand pages costs no more memory than one page. A source
+that cannot be opened at all is an `InputError` at once; a page that cannot be read is one when that page is
+loaded, and the other pages are not touched by it. Only addresses and manifests lead to the network.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from tongguocr.errors import InputError
 from tongguocr.sources import folders
 from tongguocr.sources.folders import list_file, list_folder
-from tongguocr.sources.iiif import list_manifest
+from tongguocr.sources.iiif_collection import list_iiif
 from tongguocr.sources.images import (
     IMAGE_SUFFIXES,
     MAX_PIXELS,
@@ -119,7 +119,7 @@ def _list_pages(
     if isinstance(source, str) and _is_address(source):
         if fetching is None:
             raise InputError(f"{source}: addresses are not followed here.")
-        return list_manifest(source, fetching)
+        return list_iiif(source, fetching)
     file = source if isinstance(source, MemoryFile) else Path(source)
     if isinstance(file, Path) and file.is_dir():
         return list_folder(file, recursive)
@@ -135,7 +135,7 @@ def _list_pages(
 
         return list_djvu(file)
     if kind == "manifest" and isinstance(file, Path) and fetching is not None:
-        return list_manifest(file, fetching)
+        return list_iiif(file, fetching)
     return list_file(file)
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tongguocr.errors import InputError
 from tongguocr.sources.images import IMAGE_SUFFIXES, StoredFile, load_frame, tiff_pages
-from tongguocr.sources.listing import NaturalKey, SourcePage, content_of, natural_key, page_name
+from tongguocr.sources.listing import NaturalKey, SourcePage, content_of, natural_key, page_name, unique_page
 
 
 def list_file(file: StoredFile) -> Iterator[SourcePage]:
@@ -100,11 +100,8 @@ def _number_pages(files: Iterator[tuple[Path, str]]) -> Iterator[SourcePage]:
     number = 0
     for path, stem in files:
         for page in _pages_of(path, stem):
-            number, name, copy = number + 1, page.name, 2
-            while name.casefold() in used:
-                name, copy = f"{page.name}_{copy}", copy + 1
-            used.add(name.casefold())
-            yield replace(page, name=name, number=number)
+            number += 1
+            yield replace(unique_page(page, used), number=number)
 
 
 def _pages_of(file: StoredFile, stem: str) -> list[SourcePage]:

@@ -1,8 +1,9 @@
-"""A IIIF Presentation 2 or 3 manifest -> its pages, one a canvas.
+"""A IIIF Presentation 2 or 3 manifest -> its pages, one a canvas; of an image service's info.json the one.
 
 In: a manifest's file or address. Out: pages whose images are fetched when they are loaded. A manifest is a
 stranger's text: it may name http(s) addresses, and a manifest *file* also image files in its own folder or
-below; whatever else it names is refused, page by page. A canvas with several pictures gives the first.
+below; whatever else it names is refused, page by page. A canvas with several pictures gives the first. What a
+collection has in it is iiif_collection.py's business.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import unquote, urljoin, urlsplit
 
 from tongguocr.errors import InputError
@@ -23,6 +24,7 @@ from tongguocr.sources.web import Fetching, RefusedError, fetch, is_web
 
 MAX_MANIFEST_BYTES = 50_000_000
 MAX_IMAGE_BYTES = 200_000_000
+Json: TypeAlias = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +37,23 @@ class Picture:
     height: int
 
 
-def list_manifest(source: str | Path, fetching: Fetching = Fetching()) -> Iterator[SourcePage]:
-    """The pages of a manifest; only the manifest itself is fetched."""
+def open_json(source: str | Path, fetching: Fetching) -> Json:
+    """A manifest, a collection or an info.json, as it stands there."""
     if isinstance(source, str):
-        manifest = _parse(fetch(source, MAX_MANIFEST_BYTES, "IIIF manifest", fetching), source)
-        stem = safe_name(_text(manifest.get("label")), "manifest")
-    else:
-        manifest, stem = _parse(read_bytes(source), str(source)), source.stem
-    canvases = _canvases(manifest, str(source))
+        return parse_json(fetch(source, MAX_MANIFEST_BYTES, "IIIF manifest", fetching), source)
+    return parse_json(read_bytes(source), str(source))
+
+
+def list_manifest(manifest: Json, source: str | Path, fetching: Fetching) -> Iterator[SourcePage]:
+    """The pages of a manifest, or the image of an info.json; nothing is fetched before they are loaded."""
+    if is_image_info(manifest):
+        return iter([_info_page(manifest, source, fetching)])
+    stem = source.stem if isinstance(source, Path) else safe_name(text_of(manifest.get("label")), "manifest")
+    if isinstance(source, Path):
+        stem = stem.removesuffix(".manifest") or stem
+    canvases, own = _canvases(manifest, str(source)), address_of(manifest)
     return (
-        _page(source, _picture(canvas), page_name(stem, number, len(canvases)), number, fetching)
+        _page(source, own, _picture(canvas), page_name(stem, number, len(canvases)), number, fetching)
         for number, canvas in enumerate(canvases, 1)
     )
 
@@ -55,7 +64,7 @@ def load_picture(source: str | Path, picture: Picture, number: int, fetching: Fe
     if not picture.address and not picture.service:
         raise InputError(f"{where}: the manifest names no image for it.")
     if isinstance(source, Path) and not picture.service and not is_web(picture.address):
-        return load_frame(_local_file(source, picture.address, where), 0, where)
+        return load_frame(local_file(source, picture.address, where), 0, where)
     for address in (addresses := _addresses(source, picture, fetching)):
         try:
             data = fetch(address, MAX_IMAGE_BYTES, where, fetching)
@@ -66,11 +75,50 @@ def load_picture(source: str | Path, picture: Picture, number: int, fetching: Fe
     raise AssertionError("there is always an address")
 
 
-def _page(source: str | Path, picture: Picture, name: str, number: int, fetching: Fetching) -> SourcePage:
+def _page(
+    source: str | Path, own: str, picture: Picture, name: str, number: int, fetching: Fetching
+) -> SourcePage:
+    if copy := _copy_beside(source, own, picture.address):
+        return SourcePage(name, str(copy), number, partial(load_frame, copy, 0, str(copy)))
     shown = picture.service or picture.address or str(source)
     # A file beside the manifest is known by the manifest's place: many books have a p1.jpg.
     content = "" if is_web(shown) else f"{source} {number}"
-    return SourcePage(name, shown, number, partial(load_picture, source, picture, number, fetching), content)
+    loader = partial(load_picture, source, picture, number, fetching)
+    known = picture.address or (f"{picture.service}/full/max/0/default.jpg" if picture.service else "")
+    address = joined(source, known)
+    return SourcePage(name, shown, number, loader, content, address if is_web(address) else "")
+
+
+def _copy_beside(source: str | Path, own: str, address: str) -> Path | None:
+    """The image's file where both lie on this machine as they do on the web: below the manifest's folder."""
+    folder = own[: own.rfind("/") + 1]
+    if not isinstance(source, Path) or not is_web(own) or not address.startswith(folder):
+        return None
+    try:
+        return local_file(source, address.removeprefix(folder), str(source))
+    except InputError:
+        return None
+
+
+def _info_page(info: Json, source: str | Path, fetching: Fetching) -> SourcePage:
+    """The whole picture of an image service."""
+    asked = source.removesuffix("/info.json") if isinstance(source, str) else ""
+    service = _service_address(info) if is_web(_service_address(info)) else asked
+    if not service:
+        raise InputError(f"{source}: this image service does not say where it is.")
+    word = "full" if "/image/2" in text_of(info.get("@context")) else "max"
+    width, height = (_length(info.get(side)) for side in ("width", "height"))
+    picture = Picture(f"{service}/full/{word}/0/default.jpg", service, width, height)
+    name = safe_name(unquote(service.rpartition("/")[2]), "image")
+    return SourcePage(
+        name, service, 1, partial(load_picture, source, picture, 1, fetching), address=picture.address
+    )
+
+
+def is_image_info(thing: Json) -> bool:
+    """Whether this describes an image, as a service of the Image API 2 or 3 does at info.json."""
+    told = f"{text_of(thing.get('protocol'))} {text_of(thing.get('type') or thing.get('@type'))}"
+    return "iiif.io/api/image" in told or "ImageService" in told
 
 
 def _addresses(source: str | Path, picture: Picture, fetching: Fetching) -> list[str]:
@@ -85,10 +133,10 @@ def _addresses(source: str | Path, picture: Picture, fetching: Fetching) -> list
     found = [f"{picture.service}/full/{size}/0/default.jpg" for size in sizes if picture.service]
     if picture.address:
         found.append(picture.address)
-    return [address if is_web(address) else _joined(source, address) for address in found]
+    return [address if is_web(address) else joined(source, address) for address in found]
 
 
-def _joined(source: str | Path, address: str) -> str:
+def joined(source: str | Path, address: str) -> str:
     """An address that a manifest from the web gives relative to its own."""
     try:
         return urljoin(source, address) if isinstance(source, str) else address
@@ -96,7 +144,7 @@ def _joined(source: str | Path, address: str) -> str:
         return address
 
 
-def _local_file(manifest: Path, written: str, where: str) -> Path:
+def local_file(manifest: Path, written: str, where: str) -> Path:
     """The image that a manifest file names beside itself; links are followed before they are judged."""
     folder = manifest.parent.resolve()
     for spelled in dict.fromkeys((written, unquote(written))):
@@ -113,7 +161,8 @@ def _local_file(manifest: Path, written: str, where: str) -> Path:
     raise InputError(f"{where}: {written[:200]!r} is neither an http address nor a file beside the manifest.")
 
 
-def _parse(data: bytes, source: str) -> dict[str, Any]:
+def parse_json(data: bytes, source: str) -> Json:
+    """What a file of JSON holds, if that can be anything of IIIF."""
     try:
         manifest = json.loads(data.decode("utf-8-sig"))
     except (ValueError, RecursionError):
@@ -123,10 +172,8 @@ def _parse(data: bytes, source: str) -> dict[str, Any]:
     return manifest
 
 
-def _canvases(manifest: dict[str, Any], source: str) -> list[dict[str, Any]]:
+def _canvases(manifest: Json, source: str) -> list[Json]:
     """The canvases of either version; anything that is none is left in as an empty one, to keep the count."""
-    if "Collection" in _text(manifest.get("type") or manifest.get("@type")):
-        raise InputError(f"{source}: this is a IIIF collection; give one of its manifests.")
     sequence = _first(manifest.get("sequences"))
     canvases = manifest.get("items") or sequence.get("canvases")
     if not isinstance(canvases, list) or not canvases:
@@ -134,20 +181,20 @@ def _canvases(manifest: dict[str, Any], source: str) -> list[dict[str, Any]]:
     return [canvas if isinstance(canvas, dict) else {} for canvas in canvases]
 
 
-def _picture(canvas: dict[str, Any]) -> Picture:
+def _picture(canvas: Json) -> Picture:
     body = _first(_first(canvas.get("images")).get("resource"))
-    for layer in _dicts(canvas.get("items")):
-        for annotation in _dicts(layer.get("items")):
+    for layer in dicts_of(canvas.get("items")):
+        for annotation in dicts_of(layer.get("items")):
             body = body or _first(annotation.get("body"))
     body = _chosen(body)
     return Picture(
-        _address(body),
-        next((_service_address(s) for s in _dicts(body.get("service")) if _is_image_service(s)), ""),
+        address_of(body),
+        next((_service_address(s) for s in dicts_of(body.get("service")) if _is_image_service(s)), ""),
         *(_length(body.get(side)) or _length(canvas.get(side)) for side in ("width", "height")),
     )
 
 
-def _chosen(body: dict[str, Any]) -> dict[str, Any]:
+def _chosen(body: Json) -> Json:
     """The image inside a choice (`items`, in version 2 `default`) or a cut-out (`source`, `full`)."""
     for _ in range(4):
         inner = next((body[key] for key in ("items", "default", "source", "full") if body.get(key)), None)
@@ -159,18 +206,18 @@ def _chosen(body: dict[str, Any]) -> dict[str, Any]:
     return body
 
 
-def _is_image_service(service: dict[str, Any]) -> bool:
-    if _text(service.get("type") or service.get("@type")).startswith("ImageService"):
+def _is_image_service(service: Json) -> bool:
+    if text_of(service.get("type") or service.get("@type")).startswith("ImageService"):
         return True
-    told = f"{_text(service.get('@context'))} {_text(service.get('profile'))}".lower()
+    told = f"{text_of(service.get('@context'))} {text_of(service.get('profile'))}".lower()
     return "/image" in told and "auth" not in told
 
 
-def _service_address(service: dict[str, Any]) -> str:
-    return _address(service).removesuffix("/info.json").rstrip("/")
+def _service_address(service: Json) -> str:
+    return address_of(service).removesuffix("/info.json").rstrip("/")
 
 
-def _address(thing: dict[str, Any]) -> str:
+def address_of(thing: Json) -> str:
     address = thing.get("id") or thing.get("@id")
     return address if isinstance(address, str) else ""
 
@@ -179,17 +226,17 @@ def _length(value: object) -> int:
     return int(value) if isinstance(value, int | float) and 0 < value < 1e9 else 0
 
 
-def _dicts(value: object) -> list[dict[str, Any]]:
+def dicts_of(value: object) -> list[Json]:
     """One thing or a list of them, as IIIF writes both."""
     found = value if isinstance(value, list) else [value]
     return [thing for thing in found if isinstance(thing, dict)]
 
 
-def _first(value: object) -> dict[str, Any]:
-    return next(iter(_dicts(value)), {})
+def _first(value: object) -> Json:
+    return next(iter(dicts_of(value)), {})
 
 
-def _text(value: object) -> str:
+def text_of(value: object) -> str:
     """The first words of a label: a string, a list, {"@value": …}, or version 3's {"zh": [ … ]}."""
     for _ in range(4):
         if isinstance(value, dict):

@@ -10,7 +10,7 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -44,6 +44,8 @@ class SourcePage:
     loader: Callable[[], Scan] = field(repr=False, compare=False)
     content: str = ""
     """What tells the file from others, where its name does not: of one in memory, a digest of its bytes."""
+    address: str = ""
+    """The http address at which others may have the page's image, where there is one."""
 
     def load(self) -> Pixels:
         """The page's pixels, 8-bit grey or RGB; an InputError that names file and page if there are none."""
@@ -63,6 +65,15 @@ def content_of(file: StoredFile) -> str:
 def page_name(stem: str, number: int, count: int) -> str:
     """What the results of a page are called: its source's stem, numbered where there are several pages."""
     return f"{stem}-{number:04d}" if count > 1 else stem
+
+
+def unique_page(page: SourcePage, used: set[str]) -> SourcePage:
+    """The page under a name that no other of its source has: with _2, _3 … where it is taken."""
+    name, copy = page.name, 2
+    while name.casefold() in used:
+        name, copy = f"{page.name}_{copy}", copy + 1
+    used.add(name.casefold())
+    return replace(page, name=name)
 
 
 def parse_pages(written: str) -> PageRanges:

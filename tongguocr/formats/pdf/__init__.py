@@ -28,12 +28,15 @@ from tongguocr.formats.pdf.image import (
 )
 from tongguocr.formats.pdf.text import FORM_NAME, numbers, text_layer
 from tongguocr.formats.scan import is_one_image
+from tongguocr.formats.unread import NOT_READ, is_unread
 from tongguocr.page import Page
 from tongguocr.straight import as_read, straight_point
 
 DPI = 300
 """Pixels an inch: image files seldom tell it truly, and only the size on paper hangs on it."""
 _POINTS = 72
+_BLANK = (420.0, 595.0)
+"""Points: the first page of a book, if it could not be read; later ones are as large as the one before."""
 _MAX_SIDE = 14_400.0
 """Points: no page may be larger by the PDF specification."""
 
@@ -65,10 +68,15 @@ def _write(
 ) -> None:
     pdf = PdfFile(file)
     tree, shared, kids = pdf.reserve(), add_shared_font(pdf), list[int]()
+    size = _BLANK
     for page in pages:
         check_page(page, path)
+        if is_unread(page):
+            kids.append(_add_unread(pdf, size, tree))
+            continue
         picture = _picture(page, path, images, image)
         kids.append(_add_page(pdf, page, picture, shared, tree, path))
+        size = _size(page)
     if not kids:
         raise InputError(f"{path}: a PDF needs at least one page.")
     listed = " ".join(f"{kid} 0 R" for kid in kids)
@@ -99,8 +107,8 @@ def _picture(page: Page, path: Path, images: Path | None, image: Path | None) ->
 
 
 def _add_page(pdf: PdfFile, page: Page, picture: Picture, shared: str, tree: int, path: Path) -> int:
-    scale = min(_POINTS / DPI, _MAX_SIDE / max(page.width, page.height))
-    width, height = scale * page.width, scale * page.height
+    width, height = _size(page)
+    scale = width / page.width
     straight = as_read(replace(page, pixels=None))
     layer = text_layer(straight, scale)
     if len(layer.texts) > MAX_CODES:
@@ -117,6 +125,23 @@ def _add_page(pdf: PdfFile, page: Page, picture: Picture, shared: str, tree: int
     return pdf.add(
         f"<< /Type /Page /Parent {tree} 0 R /MediaBox {box}"
         f" /Resources << {font} {image} >> /Contents {pdf.add_stream(data)} 0 R >>"
+    )
+
+
+def _size(page: Page) -> tuple[float, float]:
+    """The page's width and height in points."""
+    scale = min(_POINTS / DPI, _MAX_SIDE / max(page.width, page.height))
+    return scale * page.width, scale * page.height
+
+
+def _add_unread(pdf: PdfFile, size: tuple[float, float], tree: int) -> int:
+    """A blank page of this size that says why it is blank, in one of the fonts that every program has."""
+    height, start = size[0] / 20, (size[0] / 10, size[1] / 2)
+    data = f"BT /Plain 1 Tf {numbers((height, 0, 0, height, *start))} Tm ({NOT_READ}) Tj ET".encode("ascii")
+    font = "/Font << /Plain << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >>"
+    return pdf.add(
+        f"<< /Type /Page /Parent {tree} 0 R /MediaBox [0 0 {numbers(size)}]"
+        f" /Resources << {font} >> /Contents {pdf.add_stream(data)} 0 R >>"
     )
 
 
