@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tongguocr.devices import AUTO, DEVICES
 from tongguocr.errors import InputError, need
 from tongguocr.formats import FORMATS, Style
 from tongguocr.stdout import complain as complain
@@ -112,6 +113,17 @@ def warn_of_fonts(formats: Iterable[str]) -> None:
 def add_device(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--device", default="auto", metavar="DEVICE", help="cuda, cpu (default: what is there)"
+    )
+
+
+def add_reading_device(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+    """The option of commands that read: where our models compute."""
+    parser.add_argument(
+        "--device",
+        default=AUTO,
+        choices=DEVICES,
+        metavar="DEVICE",
+        help=f"where our models compute: {', '.join(DEVICES)} (docs/devices.md)",
     )
 
 

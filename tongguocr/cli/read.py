@@ -16,6 +16,7 @@ from tongguocr.cli.arguments import (
     DIRECTIONS,
     add_language_model,
     add_no_turn,
+    add_reading_device,
     add_text,
     check_positive,
     complain,
@@ -71,6 +72,7 @@ def _add_means(means: argparse._ArgumentGroup) -> None:
     add_language_model(means)
     means.add_argument("--url", metavar="URL", help="the engine server's address")
     means.add_argument("--model", metavar="NAME", help="server: its model; hf: a folder or a hub's name")
+    add_reading_device(means)
 
 
 def _add_batch(batch: argparse._ArgumentGroup) -> None:
@@ -147,6 +149,7 @@ def _setup(args: argparse.Namespace, threads: int) -> Setup:
         direction=args.direction,
         turn=args.turn,
         threads=threads,
+        device=args.device,
     )
 
 

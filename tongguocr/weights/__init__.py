@@ -12,6 +12,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tongguocr.devices import AUTO, connect
 from tongguocr.errors import InputError
 from tongguocr.files import decode_utf8, read_bytes
 
@@ -50,15 +51,23 @@ def read_checked(path: Path, wanted: str) -> bytes:
     return data
 
 
-def open_session(model: bytes, path: Path, threads: int) -> InferenceSession:
-    """A session of ONNX Runtime on the CPU, from the bytes of the file at `path`; 0 threads: one a core."""
+def open_session(model: bytes, path: Path, threads: int, device: str = AUTO) -> InferenceSession:
+    """A session of ONNX Runtime, from the bytes of the file at `path`; 0 threads: one a core."""
     import onnxruntime
 
+    if not hasattr(onnxruntime, "SessionOptions"):
+        # Two of its packages lay over each other, and taking one away took files of the other along.
+        raise InputError(
+            "ONNX Runtime is not whole; install it again: pip install --force-reinstall onnxruntime"
+            " (for a graphics card see docs/devices.md)."
+        )
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.log_severity_level = 3
     try:
-        return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+        return connect(model, options, device)
+    except InputError:
+        raise
     except Exception as error:
         # ONNX Runtime has an exception of its own for every kind of damage, without a common base.
         reason = str(error).splitlines()[0][:200]
