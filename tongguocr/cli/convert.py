@@ -24,9 +24,11 @@ from tongguocr.formats import (
     format_of,
     page_stem,
     read_page,
+    render_page,
     write_book,
     write_page,
 )
+from tongguocr.stdout import NAME, write_out
 
 if TYPE_CHECKING:
     from tongguocr.formats.style import PageSchema
@@ -38,6 +40,7 @@ PROGRAMS: dict[str, tuple[PageSchema, str]] = {
     "larex": ("2019-07-15", "{stem}.xml"),
 }
 """What programs take that read PAGE: the version of its schema, and where a page's file lies."""
+STDOUT = "-"
 HELP = "write pages that were read, and corrected, in other formats"
 
 
@@ -46,9 +49,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     endings = ", ".join(format.ending for format in FORMATS.values())
     parser.add_argument("page", nargs="+", type=Path, metavar="PAGE", help="our JSON, PAGE, ALTO; a folder")
     parser.add_argument(
-        "-o", "--output", required=True, metavar="OUT", help="a folder, or a file: " + endings
+        "-o",
+        "--output",
+        required=True,
+        metavar="OUT",
+        help="a folder; - for standard output; a file: " + endings,
     )
-    parser.add_argument("--format", metavar="F,...", help="into a folder: " + ", ".join(FORMATS))
+    parser.add_argument("--format", metavar="F,...", help="where no ending says it: " + ", ".join(FORMATS))
     parser.add_argument("--image", type=Path, metavar="PATH", help="the page's image, or their folder")
     parser.add_argument(
         "--from", dest="source", choices=read, help="of several files with one page, this one (first: json)"
@@ -66,6 +73,9 @@ def run(args: argparse.Namespace) -> int:
     style, out = text_style(args), Path(args.output)
     if args.program:
         style = replace(style, page_schema=PROGRAMS[args.program][0])
+    if args.output == STDOUT:
+        format = find_format(args.format or ("page" if args.program else "txt"))
+        return _onto_standard_output(list(_page_files(args.page, args.source)), format, args.image, style)
     into_folder = args.format or args.output.endswith(("/", "\\")) or out.is_dir() or not out.suffix
     written = args.format or ("page" if args.program else "")
     if into_folder and not written:
@@ -119,6 +129,21 @@ def _into_file(paths: list[Path], out: Path, image: Path | None, style: Style) -
         pages = (_with_image(read_page(path), path, format, image)[0] for path in paths)
         images = image if image and image.is_dir() else paths[0].parent
         write_book(pages, out, format.name, images)
+    return 0
+
+
+def _onto_standard_output(paths: list[Path], format: Format, image: Path | None, style: Style) -> int:
+    """One page; or several one after the other, in a format that is plain text."""
+    if len(paths) > 1 and not format.styled:
+        raise InputError(f"{NAME}: the format {format.name} holds one page; several need a folder: -o OUT/.")
+    warn_of_fonts([format.name])
+    for path in paths:
+        page, file = _with_image(read_page(path), path, format, image)
+        try:
+            data = render_page(page, Path(page_stem(path)), format.name, style, file)
+        except InputError as error:
+            raise type(error)(f"{path}: {error}") from None
+        write_out(data)
     return 0
 
 
