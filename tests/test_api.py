@@ -23,6 +23,7 @@ from tongguocr.formats import read_page, write_page
 from tongguocr.layout.detection import Detection
 from tongguocr.page import Char, Page, Pixels
 from tongguocr.reader import Reader
+from tongguocr.sources import load_pixels
 from tongguocr.sources.given import page_of
 
 
@@ -90,6 +91,11 @@ def test_the_shipped_weights_read_the_example(tmp_path: Path) -> None:
     write_page(replace(known, lines=known.lines[:1]), tmp_path / "page.json")
     page = tongguocr.read(EXAMPLES / "page.jpg", lines=tmp_path / "page.json")
     assert page.text.startswith("大學之道在明明德")
+
+
+def test_a_mirrored_page_is_warned_of_though_many_characters_are_symmetrical() -> None:
+    page = tongguocr.read(np.ascontiguousarray(load_pixels(EXAMPLES / "page.jpg")[:, ::-1]))
+    assert len(page.text) > 300 and len(page.warnings) == 1 and "cannot be trusted" in page.warnings[0]
 
 
 def test_a_missing_image_gets_one_sentence(tmp_path: Path) -> None:
