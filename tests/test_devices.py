@@ -9,6 +9,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,7 +24,7 @@ from tongguocr.devices import AUTO, CARDS, CPU, find_devices
 from tongguocr.engines import open_engine
 from tongguocr.errors import InputError
 from tongguocr.layout.detect import open_detector
-from tongguocr.reader import Setup, open_reader
+from tongguocr.reader import Setup, check_device, open_reader, where_it_can
 from tongguocr.weights import open_session
 
 CUDA, DML, COREML = (CARDS[name].provider for name in ("cuda", "directml", "coreml"))
@@ -194,6 +195,13 @@ def test_a_device_that_nothing_can_use_is_refused(install: Install) -> None:
         tongguocr.read(IMAGE, device="gpu")
     with pytest.raises(ValueError, match="device must be one of auto, cpu"):
         tongguocr.read_all(IMAGE, device=1)  # type: ignore[arg-type]
+
+
+def test_parts_that_cannot_use_the_device_do_without() -> None:
+    whole = Setup("server", url="http://localhost:1", model="m", device="cuda")
+    check_device(whole)
+    finds, reads = replace(whole, engine=None), replace(whole, detector=None)
+    assert (where_it_can(finds).device, where_it_can(reads).device) == ("cuda", AUTO)
 
 
 @pytest.mark.skipif("cuda" in find_devices(), reason="ONNX Runtime has CUDA here")

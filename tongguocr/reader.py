@@ -174,6 +174,11 @@ def takes_device(setup: Setup) -> bool:
     return any(setup.device in find_engine(name).devices for name in names)
 
 
+def where_it_can(setup: Setup) -> Setup:
+    """The setup of a part of what reads: on its device if it can be told to, else where it likes."""
+    return setup if takes_device(setup) else replace(setup, device=AUTO)
+
+
 def check_device(setup: Setup) -> None:
     """Refuse a device that would be asked for in vain."""
     if takes_device(setup):

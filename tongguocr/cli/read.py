@@ -195,7 +195,7 @@ def _spread(args: argparse.Namespace) -> tuple[Callable[[], ReadPage], Cluster]:
 
     from tongguocr.batch import Cluster
     from tongguocr.errors import need
-    from tongguocr.reader import open_reader
+    from tongguocr.reader import check_device, open_reader, where_it_can
 
     need("Reading on a Ray cluster", "ray", "ray", "pyarrow")
     if args.ray not in ("auto", "local") and ":" not in args.ray:
@@ -206,15 +206,17 @@ def _spread(args: argparse.Namespace) -> tuple[Callable[[], ReadPage], Cluster]:
         )
     threads = args.threads or 1
     setup = _setup(args, threads)
+    check_device(setup)
     apart = bool(args.gpus_each) or any(entry.remote for entry in _entries(args))
     cluster = Cluster(
         address=None if args.ray == "local" else args.ray,
         workers=args.workers,
         threads=threads,
         gpus_each=args.gpus_each or 0.0,
-        find=partial(open_reader, replace(setup, engine=None)) if apart else None,
+        find=partial(open_reader, where_it_can(replace(setup, engine=None))) if apart else None,
     )
-    return partial(open_reader, replace(setup, lines=None, detector=None) if apart else setup), cluster
+    read = where_it_can(replace(setup, lines=None, detector=None)) if apart else setup
+    return partial(open_reader, read), cluster
 
 
 def _entries(args: argparse.Namespace) -> list[EngineEntry]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -21,7 +21,7 @@ from tongguocr.evaluate.report import Summary, summarise
 from tongguocr.formats import files_by_stem, read_page
 from tongguocr.geometry import area
 from tongguocr.page import Page, bare_page
-from tongguocr.reader import DEFAULT_DETECTOR, Setup, open_reader, take_lines, takes_device
+from tongguocr.reader import DEFAULT_DETECTOR, Setup, open_reader, take_lines, takes_device, where_it_can
 from tongguocr.sources import IMAGE_SUFFIXES, load_pixels
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def compared(url: str | None) -> list[str]:
 
 def _open_reader(setup: Setup) -> ReadText:
     """An engine that reads our blocks, of given lines or of those that the detector finds."""
-    reader = open_reader(setup if takes_device(setup) else replace(setup, device=AUTO))
+    reader = open_reader(where_it_can(setup))
     return lambda page: [line.text for line in reader.read(page).lines]
 
 
