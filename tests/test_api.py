@@ -141,6 +141,7 @@ BOOL = GREY > 3
         (7, TypeError, "not int"),
         ([GREY], TypeError, "not list"),
         (b"", ValueError, "nothing in it"),
+        ("", ValueError, "image: the path is empty"),
         (b"junk", InputError, "image: not an image"),
         (io.StringIO("junk"), TypeError, "mode 'rb'"),
         (Page("p.png", 40, 40), ValueError, "p.png: this page has no pixels"),
