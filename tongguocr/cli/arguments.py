@@ -96,6 +96,10 @@ def text_style(args: argparse.Namespace) -> Style:
     """How text is written; without the table of characters that it needs, nothing is begun."""
     from tongguocr.formats.style import simplify
 
+    if args.doubtful == "omit" and not args.min_confidence:
+        raise InputError(
+            "--doubtful is for characters that --min-confidence says are not sure: give it, too."
+        )
     if args.script == "simplified":
         simplify("學")
     return Style(args.notes, args.flow, args.script, args.fold, args.min_confidence, args.doubtful)
