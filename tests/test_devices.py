@@ -123,6 +123,17 @@ def test_a_package_that_another_lies_over_is_told_of(
     assert "onnxruntime lies over onnxruntime-gpu" in told and told.endswith("The processor reads instead.")
 
 
+def test_a_job_says_it_too_whose_processes_are_silent(
+    install: Install, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    asked = install(CUDA, missing=CUDA)
+    monkeypatch.setattr(devices, "_is_installed", lambda package: package == "onnxruntime-gpu")
+    assert cli.main(["read", str(tmp_path / "none.png"), "-o", f"{tmp_path}/out/"]) == 1
+    card, image = (one for one in capsys.readouterr().err.splitlines() if one.startswith("tongguocr:"))
+    assert "The device cuda cannot be used" in card and "none.png" in image
+    assert len(asked) == 2, "the card once, then the processor"
+
+
 def test_a_damaged_file_is_no_fault_of_the_card(install: Install) -> None:
     install(CUDA)
     for device in (AUTO, CPU, "cuda"):

@@ -71,6 +71,11 @@ def find_devices() -> list[str]:
     return [*(name for name, card in CARDS.items() if card.provider in listed), CPU]
 
 
+def has_package_for_card() -> bool:
+    """Whether a package was installed that `auto` takes a card by; ONNX Runtime itself is not asked."""
+    return any(card.by_itself and _is_installed(card.package) for card in CARDS.values())
+
+
 def connect(model: bytes, options: SessionOptions, device: str = AUTO) -> InferenceSession:
     """A session on the device of this name; one that is asked for and not there is refused."""
     check_device(device)

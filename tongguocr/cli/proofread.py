@@ -52,6 +52,7 @@ def run(args: argparse.Namespace) -> int:
     from tongguocr.proofread.proofreading import Means
     from tongguocr.proofread.run import Desk, proofread
     from tongguocr.reader import DEFAULT_DETECTOR, DEFAULT_ENGINE, Setup
+    from tongguocr.weights import warn_of_card
 
     if args.workers < 0:
         raise InputError("--workers must be 0 or more.")
@@ -62,6 +63,7 @@ def run(args: argparse.Namespace) -> int:
         load_weights(args.weights)
     if args.engine != "hf":
         check_device(args.device)
+        warn_of_card(args.device)
     setup = Setup(
         engine=args.engine or DEFAULT_ENGINE,
         weights=args.weights,

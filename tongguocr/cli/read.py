@@ -135,7 +135,10 @@ def _is_folder(written: str) -> bool:
 
 def _setup(args: argparse.Namespace, threads: int) -> Setup:
     from tongguocr.reader import DEFAULT_DETECTOR, DEFAULT_ENGINE, Setup
+    from tongguocr.weights import warn_of_card
 
+    if not args.ray:
+        warn_of_card(args.device)
     return Setup(
         engine=args.engine or DEFAULT_ENGINE,
         weights=args.weights,

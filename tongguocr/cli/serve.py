@@ -63,6 +63,7 @@ def run(args: argparse.Namespace) -> int:
     need("The command serve", "serve", "fastapi", "uvicorn", "python_multipart", "prometheus_client")
     from tongguocr.reader import DEFAULT_DETECTOR, DEFAULT_ENGINE
     from tongguocr.serve import Bounds, Service, serve
+    from tongguocr.weights import warn_of_card
 
     # Written so that it refuses what is no number, too.
     if not args.time_limit > 0 or args.threads < 0 or args.workers < 0:
@@ -84,6 +85,7 @@ def run(args: argparse.Namespace) -> int:
         args.log,
         args.device,
     )
+    warn_of_card(args.device)
     try:
         serve(service, partial(print, flush=True))
     except KeyboardInterrupt:

@@ -12,7 +12,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tongguocr.devices import AUTO, connect
+from tongguocr.devices import AUTO, connect, has_package_for_card
 from tongguocr.errors import InputError
 from tongguocr.files import decode_utf8, read_bytes
 
@@ -72,3 +72,10 @@ def open_session(model: bytes, path: Path, threads: int, device: str = AUTO) -> 
         # ONNX Runtime has an exception of its own for every kind of damage, without a common base.
         reason = str(error).splitlines()[0][:200]
         raise InputError(f"{path}: ONNX Runtime cannot use this file ({reason}).") from None
+
+
+def warn_of_card(device: str) -> None:
+    """Say now if ONNX Runtime was installed for a card and cannot use it: processes of a job are silent."""
+    if device == AUTO and has_package_for_card():
+        path = SHIPPED / "detector" / "detector.onnx"
+        open_session(read_bytes(path), path, 1)
