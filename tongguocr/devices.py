@@ -67,6 +67,12 @@ def find_devices() -> list[str]:
     """The devices that ONNX Runtime lists here, the best first, the processor last."""
     import onnxruntime
 
+    if not hasattr(onnxruntime, "get_available_providers"):
+        # Two of its packages lay over each other, and taking one away took files of the other along.
+        raise InputError(
+            "ONNX Runtime is not whole; install it again: pip install --force-reinstall onnxruntime"
+            " (for a graphics card see docs/devices.md)."
+        )
     listed = onnxruntime.get_available_providers()
     return [*(name for name, card in CARDS.items() if card.provider in listed), CPU]
 

@@ -12,7 +12,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tongguocr.devices import AUTO, connect, has_package_for_card
+from tongguocr.devices import AUTO, connect, find_devices, has_package_for_card
 from tongguocr.errors import InputError
 from tongguocr.files import decode_utf8, read_bytes
 
@@ -55,12 +55,7 @@ def open_session(model: bytes, path: Path, threads: int, device: str = AUTO) -> 
     """A session of ONNX Runtime, from the bytes of the file at `path`; 0 threads: one a core."""
     import onnxruntime
 
-    if not hasattr(onnxruntime, "SessionOptions"):
-        # Two of its packages lay over each other, and taking one away took files of the other along.
-        raise InputError(
-            "ONNX Runtime is not whole; install it again: pip install --force-reinstall onnxruntime"
-            " (for a graphics card see docs/devices.md)."
-        )
+    find_devices()  # Says so where what is installed is not whole.
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.log_severity_level = 3
