@@ -102,14 +102,15 @@ def share_alike(texts: Sequence[str], others: Sequence[str]) -> float:
 
 def tabulate(measured: dict[str, Measured], pages: int, workers: int) -> Table:
     table = Table(title=f"pages: {pages}; {machine()}")
-    names = ("pages a minute", "beside the CPU", f"by {workers} workers", "beside the CPU")
-    for name in ("device", *names, "same text", "opening, s", "first round, s"):
+    several = (f"by {workers} workers", "beside the CPU") if workers > 1 else ()
+    names = ("pages a minute", "beside the CPU", *several, "same text", "opening, s", "first round, s")
+    for name in ("device", *names):
         table.add_column(name, justify="left" if name == "device" else "right")
     cpu = measured[CPU]
     for name, one in measured.items():
         row = [f"{one.pages_a_minute:.1f}", f"{one.pages_a_minute / cpu.pages_a_minute:.2f}"]
-        several = [f"{one.by_workers:.1f}", f"{one.by_workers / (cpu.by_workers or 1):.2f}"]
-        row += several if one.by_workers else ["", ""]
+        if workers > 1:
+            row += [f"{one.by_workers:.1f}", f"{one.by_workers / (cpu.by_workers or 1):.2f}"]
         row += [f"{100 * share_alike(one.texts, cpu.texts):.2f} %"]
         table.add_row(name, *row, f"{one.open_seconds:.1f}", f"{one.first_seconds:.1f}")
     return table
