@@ -5,7 +5,8 @@ them are taken, evenly out of all. Each is read as it is, and then as each of CA
 has how much of the text is the same (the longest common alignment over both), whether the page was taken for
 white on black, by how many degrees the skew was told wrongly, the mean confidence and the pages warned of.
 The second has what nobody can read (UNREADABLE; `--photos FOLDER` adds pictures of other things): text of the
-page's own confidence, and how many are warned of. `--real PAGES.json` adds real pages, which must not be.
+page's own confidence, and how many are warned of. `--real PAGES.json` adds real pages, which must not be, and
+their mirror images.
 """
 
 from __future__ import annotations
@@ -194,11 +195,15 @@ def unreadable(reader: Reader, pages: Sequence[Page], photos: Sequence[Path]) ->
 
 
 def real(reader: Reader, paths: Sequence[Path]) -> dict[str, Tally]:
+    """Real pages, which can be read, and their mirror images, which cannot."""
     tallies: dict[str, Tally] = {}
+    lying = replace(reader, turn=False)
     for path in paths:
         tally = tallies[str(path.parent.name)] = Tally()
+        mirrored = tallies[f"{path.parent.name}, mirrored"] = Tally()
         for page in load_dev(path, path.parent):
             read(reader, pixels_of(page), tally)
+            read(lying, UNREADABLE["mirrored"](page), mirrored)
     return tallies
 
 

@@ -18,8 +18,8 @@ from typing import Any
 import tongguocr
 
 BASE = frozenset(
-    {"alignment", "characters", "errors", "files", "geometry", "page", "progress", "straight", "variants"}
-    | {"version"}
+    {"alignment", "characters", "devices", "errors", "files", "geometry", "page", "progress", "straight"}
+    | {"variants", "version"}
 )
 EXAMPLE = Path(__file__).parent.parent / "examples" / "page.jpg"
 

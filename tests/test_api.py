@@ -23,6 +23,7 @@ from tongguocr.formats import read_page, write_page
 from tongguocr.layout.detection import Detection
 from tongguocr.page import Char, Page, Pixels
 from tongguocr.reader import Reader
+from tongguocr.sources import load_pixels
 from tongguocr.sources.given import page_of
 
 
@@ -92,6 +93,11 @@ def test_the_shipped_weights_read_the_example(tmp_path: Path) -> None:
     assert page.text.startswith("大學之道在明明德")
 
 
+def test_a_mirrored_page_is_warned_of_though_many_characters_are_symmetrical() -> None:
+    page = tongguocr.read(np.ascontiguousarray(load_pixels(EXAMPLES / "page.jpg")[:, ::-1]))
+    assert len(page.text) > 300 and len(page.warnings) == 1 and "cannot be trusted" in page.warnings[0]
+
+
 def test_a_missing_image_gets_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"nothing\.jpg"):
         tongguocr.read(tmp_path / "nothing.jpg")
@@ -135,6 +141,7 @@ BOOL = GREY > 3
         (7, TypeError, "not int"),
         ([GREY], TypeError, "not list"),
         (b"", ValueError, "nothing in it"),
+        ("", ValueError, "image: the path is empty"),
         (b"junk", InputError, "image: not an image"),
         (io.StringIO("junk"), TypeError, "mode 'rb'"),
         (Page("p.png", 40, 40), ValueError, "p.png: this page has no pixels"),

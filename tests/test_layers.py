@@ -18,7 +18,7 @@ LAYERS = (
     ("errors", "version", "characters"),
     ("files", "geometry", "variants", "alignment", "progress"),
     ("page", "stdout"),
-    ("straight",),
+    ("straight", "devices"),
     ("sources",),
     ("weights",),
     ("layout",),

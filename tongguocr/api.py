@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from tongguocr.engines.base import Engine
     from tongguocr.layout import WritingMode
+    from tongguocr.layout.detection import LineDetector
     from tongguocr.page import Page, Pixels
     from tongguocr.reader import Reader, Setup
     from tongguocr.sources import SourcePage
@@ -36,6 +37,7 @@ def read(
     turn: bool = True,
     engine: str | Engine = "tongguocr",
     language_model: bool = True,
+    device: str = "auto",
 ) -> Page:
     """Read one page: its image file, the file's bytes, an open file, a Pillow image, pixels, or a page.
 
@@ -43,26 +45,31 @@ def read(
     either, `detector` finds them and `direction` may say how they follow each other. A page that lies on its
     side or upside down is read upright, and its `angle` says so, unless `turn` is off. Where the picture
     leaves a character open, our own engine's candidates are weighed by a language model, unless
-    `language_model` is off. Arguments that make no sense are a ValueError or a TypeError, an image that
-    cannot be read is an `errors.InputError`: one sentence each.
+    `language_model` is off. `device` says where our models compute: auto, cpu, cuda, directml or coreml; an
+    engine that is given open stays where it is. Arguments that make no sense are a ValueError or a TypeError,
+    an image that cannot be read is an `errors.InputError`: one sentence each.
     """
-    from tongguocr.reader import Reader, Setup, open_lines
+    from tongguocr.engines import find_engine
+    from tongguocr.reader import Reader, Setup, check_device, open_lines
     from tongguocr.sources.given import page_of
 
-    _check_options(direction, turn, language_model, detector, engine)
+    _check_options(direction, turn, language_model, detector, engine, device)
     if lines is not None and not (isinstance(lines, str | Path) and str(lines)):
         raise TypeError(f"lines must be the path of a file or a folder, not {lines!r:.40}.")
     if lines is not None and direction is not None:
         raise ValueError("direction is for lines that are looked for; with lines= they are known.")
     page = page_of(image)
+    finder = None if lines or page.lines else detector
+    name = engine if isinstance(engine, str) else None
+    check_device(Setup(name, detector=finder, device=device))
     if isinstance(engine, str):
-        setup = Setup(engine, detector=None)
+        setup = Setup(engine, detector=None, device=find_engine(engine).device(device))
         opened = _open(setup if language_model else replace(setup, language=None))
     else:
         opened = Reader(engine)
     reader = Reader(
         engine=opened.engine,
-        detector=None if lines or page.lines else _open(Setup(None, detector=detector)).detector,
+        detector=_open_detector(finder, device) if finder else None,
         direction=direction,
         given=open_lines(Path(lines)) if lines else None,
         turn=turn,
@@ -82,6 +89,7 @@ def read_all(
     turn: bool = True,
     engine: str | Engine = "tongguocr",
     language_model: bool = True,
+    device: str = "auto",
 ) -> Iterator[Page]:
     """Read the pages of an image, folder, ZIP, PDF, DjVu or IIIF manifest one after the other.
 
@@ -92,14 +100,14 @@ def read_all(
     from tongguocr.sources import open_source
     from tongguocr.sources.given import source_of
 
-    _check_options(direction, turn, language_model, detector, engine)
+    _check_options(direction, turn, language_model, detector, engine, device)
     if isinstance(engine, str):
         find_engine(engine)
     for name, value in (("pages", pages), ("password", password)):
         if value is not None and not isinstance(value, str):
             raise TypeError(f"{name} must be text, not {value!r:.40}.")
     listed = open_source(source_of(source), pages, password=password)
-    return _read_each(listed, detector, direction, turn, engine, language_model)
+    return _read_each(listed, detector, direction, turn, engine, language_model, device)
 
 
 def _read_each(
@@ -109,6 +117,7 @@ def _read_each(
     turn: bool,
     engine: str | Engine,
     language_model: bool,
+    device: str,
 ) -> Iterator[Page]:
     for page in listed:
         yield read(
@@ -118,13 +127,15 @@ def _read_each(
             turn=turn,
             engine=engine,
             language_model=language_model,
+            device=device,
         )
 
 
 def _check_options(
-    direction: object, turn: object, language_model: object, detector: object, engine: object
+    direction: object, turn: object, language_model: object, detector: object, engine: object, device: object
 ) -> None:
     """Refuse options by which nothing can be meant."""
+    from tongguocr.devices import DEVICES
     from tongguocr.layout import WritingMode
     from tongguocr.layout.detect import DETECTORS
 
@@ -136,8 +147,16 @@ def _check_options(
             raise TypeError(f"{name} must be True or False, not {value!r:.40}.")
     if detector not in DETECTORS:
         raise ValueError(f"detector must be one of {', '.join(DETECTORS)}, not {detector!r:.40}.")
+    if device not in DEVICES:
+        raise ValueError(f"device must be one of {', '.join(DEVICES)}, not {device!r:.40}.")
     if not isinstance(engine, str) and not callable(getattr(engine, "read", None)):
         raise TypeError(f"engine must be an engine's name or an engine, not {type(engine).__name__}.")
+
+
+def _open_detector(name: str, device: str) -> LineDetector | None:
+    from tongguocr.reader import Setup
+
+    return _open(Setup(None, detector=name, device=device if name == "tongguocr" else "auto")).detector
 
 
 @lru_cache(maxsize=8)

@@ -14,7 +14,8 @@ from typing import TypeAlias
 
 from tongguocr.blocks import cut_blocks
 from tongguocr.crops import crop_blocks
-from tongguocr.engines import open_engine
+from tongguocr.devices import AUTO, CPU
+from tongguocr.engines import find_engine, open_engine
 from tongguocr.engines.base import Engine, fill_page, make_inputs
 from tongguocr.engines.calibration import Calibration, calibrate, load_calibration
 from tongguocr.engines.language_model import SHIPPED_LANGUAGE, load_language
@@ -68,6 +69,8 @@ class Setup:
     """Whether pages that lie on their side or upside down are turned, if the detector tells."""
     threads: int = 0
     """Of each model; 0 means one a core."""
+    device: str = AUTO
+    """Where models compute (docs/devices.md); what has no choice computes where it always does."""
 
 
 @dataclass(frozen=True)
@@ -152,13 +155,37 @@ class Reader:
 
 def open_reader(setup: Setup, check: Callable[[], None] = lambda: None) -> Reader:
     """Open what is asked for, once: lines that are given, the detector where none are, the engine."""
+    check_device(setup)
     given = open_lines(setup.lines) if setup.lines is not None else None
     detector = None
     if given is None and setup.detector is not None:
-        detector = open_detector(setup.detector, setup.detector_weights, setup.threads)
+        device = setup.device if setup.detector == "tongguocr" else AUTO
+        detector = open_detector(setup.detector, setup.detector_weights, setup.threads, device)
     language = setup.language if speaks_to_context(setup.engine, setup.second) else None
     engine, calibration = _open_engines(setup), _open_calibration(setup, language)
     return Reader(engine, detector, setup.direction, given, check, setup.turn, language, calibration)
+
+
+def takes_device(setup: Setup) -> bool:
+    """Whether anything that would be opened can be told to compute on the setup's device."""
+    if setup.device in (AUTO, CPU) or (setup.lines is None and setup.detector == "tongguocr"):
+        return True
+    names = (name for name in (setup.engine, setup.second) if name is not None)
+    return any(setup.device in find_engine(name).devices for name in names)
+
+
+def where_it_can(setup: Setup) -> Setup:
+    """The setup of a part of what reads: on its device if it can be told to, else where it likes."""
+    return setup if takes_device(setup) else replace(setup, device=AUTO)
+
+
+def check_device(setup: Setup) -> None:
+    """Refuse a device that would be asked for in vain."""
+    if takes_device(setup):
+        return
+    raise InputError(
+        f"The device {setup.device} is for our own models, and nothing that reads here can be told to use it."
+    )
 
 
 def _open_calibration(setup: Setup, language: Path | None) -> Calibration | None:
@@ -180,12 +207,13 @@ def _open_engines(setup: Setup) -> Engine | None:
     if setup.second == setup.engine:
         raise InputError(f"--second {setup.second}: a second opinion must be another engine's.")
     options = (setup.weights, setup.threads, setup.url, setup.model)
-    first = open_engine(setup.engine, *options)
+    first = open_engine(setup.engine, *options, find_engine(setup.engine).device(setup.device))
     if setup.second is None:
         return first
     from tongguocr.engines.second_opinion import second_opinion
 
-    return second_opinion(first, open_engine(setup.second, *options))
+    other = open_engine(setup.second, *options, find_engine(setup.second).device(setup.device))
+    return second_opinion(first, other)
 
 
 def open_lines(path: Path) -> GivenLines:

@@ -102,6 +102,7 @@ def test_mistakes_give_one_sentence(small: Path, tmp_path: Path, capsys: pytest.
         ((image, "--lines", lines, "-o", tmp_path / "out", "--time-limit", "nan"), "--time-limit"),
         ((image, "--lines", lines, "--second", "tongguocr"), "another engine"),
         ((image, "--lines", lines, "--engine", "server"), "server"),
+        ((image, "--lines", lines, "--doubtful", "omit"), "--min-confidence"),
     ):
         assert cli.main(["read", *map(str, arguments)]) == 2
         sentence = capsys.readouterr().err

@@ -226,6 +226,29 @@ def test_what_cannot_be_done_is_one_sentence(
     assert (folder / "p1.json").read_bytes() == before
 
 
+def test_standard_output(folder: Path) -> None:
+    page, out = folder / "p1.json", ("-o", "-")
+    plain = run_here("convert", page, *out)
+    write_page(read_page(page), folder / "p1.txt")
+    assert (plain.returncode, plain.stderr) == (0, "")
+    assert plain.stdout == (folder / "p1.txt").read_text(encoding="utf-8")
+    several = run_here("convert", page, page, *out).stdout
+    assert several.split("\f\n") == 2 * [plain.stdout]
+    assert read_again(run_here("convert", page, *out, "--format", "json").stdout, folder) == read_page(page)
+    old = run_here("convert", page, *out, "--for", "transkribus").stdout
+    assert read_again(old, folder).lines and "2013-07-15" in old
+    refused = run_here("convert", page, page, *out, "--format", "json")
+    assert refused.returncode == 2 and "several need a folder" in refused.stderr and not refused.stdout
+    command = [sys.executable, "-m", "tongguocr", "convert", page, *out, "--format", "pdf"]
+    done = subprocess.run(command, capture_output=True)
+    assert done.returncode == 0 and done.stdout.startswith(b"%PDF-") and not done.stderr
+
+
+def read_again(printed: str, folder: Path) -> Page:
+    (folder / "printed").write_text(printed, encoding="utf-8")
+    return read_page(folder / "printed")
+
+
 def test_reading_into_a_finished_folder_converts(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     shutil.copy(EXAMPLES / "page.jpg", tmp_path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 
@@ -25,3 +26,13 @@ def test_the_list_of_commands_imports_nothing_heavy(module: str) -> None:
     imported = {line.rpartition("|")[2].strip() for line in result.stderr.splitlines()}
     assert "tongguocr.cli" in imported
     assert imported.isdisjoint({"numpy", "PIL.Image", "onnxruntime", "torch", "tqdm", "httpx", "fastapi"})
+
+
+@pytest.mark.parametrize("words", ["read ''", "read a.png -o ''", "read a.png --lines ''", "convert ' '"])
+def test_an_empty_argument_is_not_the_whole_folder(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    more = ["-o", "out.txt"] if words.startswith("convert") else []
+    assert main([*shlex.split(words), *more]) == 2
+    printed = capsys.readouterr()
+    assert not printed.out and printed.err.splitlines() == [
+        "tongguocr: An argument is empty; a variable of the shell may not be set."
+    ]

@@ -115,6 +115,21 @@ def test_an_engine_asked_for_by_name_has_to_be_there(tmp_path: Path, monkeypatch
         compare(folder, Comparing(("server",)))
 
 
+def test_a_device_is_for_our_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: dict[str, object] = {}
+
+    def opened(name: str, *arguments: object) -> Engine:
+        told[name] = arguments[-1]
+        return toy(name)
+
+    monkeypatch.setattr("tongguocr.reader.open_engine", opened)
+    both = Comparing(("tongguocr", "rapidocr"), given_lines=True, device="cuda")
+    compare(make_folder(tmp_path), both)
+    assert told == {"tongguocr": "cuda", "rapidocr": "auto"}
+    with pytest.raises(InputError, match="None of rapidocr can be told to compute on cuda"):
+        compare(tmp_path, replace(both, engines=("rapidocr",)))
+
+
 def test_no_engine_at_all_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def nothing(name: str, *arguments: object, **named: object) -> Engine:
         raise InputError(f"{name} is gone.")

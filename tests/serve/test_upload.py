@@ -44,6 +44,8 @@ def test_options() -> None:
     assert parse_options({}) == ReadOptions("json", Style(), None)
     assert parse_options({"format": "md", "notes": "omit", "flow": "true"}).style == Style("omit", True)
     assert parse_options({"fold": "1"}).style == Style(fold=True)
+    doubts = parse_options({"min_confidence": "0.9", "doubtful": "omit"}).style
+    assert doubts == Style(min_confidence=0.9, doubtful="omit")
     assert [parse_options(o).turn for o in ({}, {"turn": "1"}, {"turn": "false"})] == [None, True, False]
     names = ("txt", "text", "csv", "doubts", "alto")
     assert [parse_options({"format": f}).format for f in names] == ["txt", "txt", "csv", "csv", "alto"]
@@ -60,6 +62,10 @@ def test_options() -> None:
         ("flow", "yes"),
         ("fold", "all"),
         ("turn", "left"),
+        ("min_confidence", "much"),
+        ("min_confidence", "nan"),
+        ("min_confidence", "1.5"),
+        ("doubtful", "question"),
         ("script", "cursive"),
         ("direction", "up"),
         ("colour", "red"),

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from itertools import pairwise
 
 from tongguocr.cli import (
     ablate,
@@ -77,12 +78,20 @@ def make_parser(wanted: str | None = None) -> argparse.ArgumentParser:
     return parser
 
 
+def _refuse_nothing(words: Sequence[str]) -> None:
+    """Refuse empty words: as a path, one would be the whole folder that we are in."""
+    for before, word in pairwise(words):
+        if not word.strip() and before != "--password":
+            raise InputError("An argument is empty; a variable of the shell may not be set.")
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command that the arguments name; the exit code."""
     words = sys.argv[1:] if argv is None else argv
     use_utf8()
     args = make_parser(next((word for word in words if word in COMMANDS), None)).parse_args(words)
     try:
+        _refuse_nothing(words)
         code = int(args.run(args) or 0)
         sys.stdout.flush()  # Here a full disk or a closed pipe is still ours to tell of.
         return code

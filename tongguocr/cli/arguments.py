@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tongguocr.devices import AUTO, DEVICES
 from tongguocr.errors import InputError, need
 from tongguocr.formats import FORMATS, Style
 from tongguocr.stdout import complain as complain
@@ -101,6 +102,10 @@ def text_style(args: argparse.Namespace) -> Style:
     """How text is written; without the table of characters that it needs, nothing is begun."""
     from tongguocr.formats.style import simplify
 
+    if args.doubtful == "omit" and not args.min_confidence:
+        raise InputError(
+            "--doubtful is for characters that --min-confidence says are not sure: give it, too."
+        )
     if args.script == "simplified":
         simplify("學")
     written = (args.notes, args.flow, args.script, args.fold, args.min_confidence, args.doubtful)
@@ -119,6 +124,17 @@ def warn_of_fonts(formats: Iterable[str]) -> None:
 def add_device(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--device", default="auto", metavar="DEVICE", help="cuda, npu, cpu (default: what is there)"
+    )
+
+
+def add_reading_device(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+    """The option of commands that read: where our models compute."""
+    parser.add_argument(
+        "--device",
+        default=AUTO,
+        choices=DEVICES,
+        metavar="DEVICE",
+        help=f"where our models compute: {', '.join(DEVICES)} (docs/devices.md)",
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from tongguocr.cli.arguments import add_no_turn, add_protocol, complain
+from tongguocr.cli.arguments import add_no_turn, add_protocol, add_reading_device, complain
 from tongguocr.engines import ENGINES
 from tongguocr.errors import need
 
@@ -21,6 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--weights", type=Path, metavar="DIR", help="weights of the engine tongguocr")
     parser.add_argument("--url", metavar="URL", help="the server's address, for the engine server")
     parser.add_argument("--model", metavar="NAME", help="the server's model")
+    add_reading_device(parser)
     add_protocol(parser)
 
 
@@ -43,6 +44,7 @@ def run(args: argparse.Namespace) -> None:
         args.protocol,
         args.fold_variants,
         args.turn,
+        args.device,
     )
     result = compare(args.folder, comparing, warn=complain, follow=follow)
     if args.json:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tongguocr.cli.arguments import add_text, complain, text_style, warn_of_fonts
+from tongguocr.cli.standard_output import STDOUT, check_several, write_several
 from tongguocr.errors import InputError
 from tongguocr.formats import (
     FORMATS,
@@ -24,9 +25,11 @@ from tongguocr.formats import (
     format_of,
     page_stem,
     read_page,
+    render_page,
     write_book,
     write_page,
 )
+from tongguocr.stdout import write_out
 
 if TYPE_CHECKING:
     from tongguocr.formats.style import PageSchema
@@ -46,9 +49,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     endings = ", ".join(format.ending for format in FORMATS.values())
     parser.add_argument("page", nargs="+", type=Path, metavar="PAGE", help="our JSON, PAGE, ALTO; a folder")
     parser.add_argument(
-        "-o", "--output", required=True, metavar="OUT", help="a folder, or a file: " + endings
+        "-o",
+        "--output",
+        required=True,
+        metavar="OUT",
+        help="a folder; - for standard output; a file: " + endings,
     )
-    parser.add_argument("--format", metavar="F,...", help="into a folder: " + ", ".join(FORMATS))
+    parser.add_argument("--format", metavar="F,...", help="where no ending says it: " + ", ".join(FORMATS))
     parser.add_argument("--image", type=Path, metavar="PATH", help="the page's image, or their folder")
     parser.add_argument(
         "--from", dest="source", choices=read, help="of several files with one page, this one (first: json)"
@@ -66,6 +73,9 @@ def run(args: argparse.Namespace) -> int:
     style, out = text_style(args), Path(args.output)
     if args.program:
         style = replace(style, page_schema=PROGRAMS[args.program][0])
+    if args.output == STDOUT:
+        format = find_format(args.format or ("page" if args.program else "txt"))
+        return _onto_standard_output(list(_page_files(args.page, args.source)), format, args.image, style)
     into_folder = args.format or args.output.endswith(("/", "\\")) or out.is_dir() or not out.suffix
     written = args.format or ("page" if args.program else "")
     if into_folder and not written:
@@ -127,6 +137,19 @@ def _with_pixels(page: Page, path: Path, format: Format, given: Path | None) -> 
 
     page, image = _with_image(page, path, format, given)
     return page if image is None else with_scan(page, image, path)
+
+
+def _onto_standard_output(paths: list[Path], format: Format, image: Path | None, style: Style) -> int:
+    """One page, or several as a book of them."""
+    warn_of_fonts([format.name])
+    if len(paths) > 1:
+        check_several(format)
+        pages = (_with_pixels(read_page(path), path, format, image) for path in paths)
+        write_several(pages, format, style)
+        return 0
+    page, file = _with_image(read_page(paths[0]), paths[0], format, image)
+    write_out(render_page(page, Path(page_stem(paths[0])), format.name, style, file))
+    return 0
 
 
 def _into_folder(paths: list[Path], places: _Places, image: Path | None, style: Style) -> int:

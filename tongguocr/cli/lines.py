@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from tongguocr.cli.arguments import DIRECTIONS, add_no_turn
+from tongguocr.cli.arguments import DIRECTIONS, add_no_turn, add_reading_device
 
 HELP = "find a page's lines, their kinds and their order"
 
@@ -20,6 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_no_turn(parser)
     parser.add_argument("--detector", default="tongguocr", metavar="NAME", help="tongguocr, rapidocr")
     parser.add_argument("--weights", type=Path, metavar="DIR", help="exported weights of our detector")
+    add_reading_device(parser)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -36,6 +37,7 @@ def run(args: argparse.Namespace) -> None:
         detector_weights=args.weights,
         direction=args.direction,
         turn=args.turn,
+        device=args.device,
     )
     found = open_reader(setup).read(page)
     write_page(found, args.output)

@@ -6,7 +6,13 @@ import argparse
 from functools import partial
 from pathlib import Path
 
-from tongguocr.cli.arguments import DIRECTIONS, add_language_model, add_no_turn, language_folder
+from tongguocr.cli.arguments import (
+    DIRECTIONS,
+    add_language_model,
+    add_no_turn,
+    add_reading_device,
+    language_folder,
+)
 from tongguocr.engines import ENGINES
 from tongguocr.errors import InputError, need
 
@@ -34,16 +40,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     reading.add_argument("--direction", choices=DIRECTIONS, help="how lines follow each other")
     add_no_turn(reading)
     add_language_model(reading)
+    add_reading_device(reading)
     reading.add_argument("--workers", type=int, default=0, metavar="N", help="processes that read")
 
 
 def run(args: argparse.Namespace) -> int:
     need("The command proofread", "serve", "fastapi", "uvicorn", "python_multipart", "filelock")
+    from tongguocr.devices import check_device
     from tongguocr.engines import find_engine
     from tongguocr.engines.weights import load_weights
     from tongguocr.proofread.proofreading import Means
     from tongguocr.proofread.run import Desk, proofread
     from tongguocr.reader import DEFAULT_DETECTOR, DEFAULT_ENGINE, Setup
+    from tongguocr.weights import warn_of_card
 
     if args.workers < 0:
         raise InputError("--workers must be 0 or more.")
@@ -52,6 +61,9 @@ def run(args: argparse.Namespace) -> int:
     find_engine(args.engine or DEFAULT_ENGINE)
     if args.weights is not None:
         load_weights(args.weights)
+    if args.engine != "hf":
+        check_device(args.device)
+        warn_of_card(args.device)
     setup = Setup(
         engine=args.engine or DEFAULT_ENGINE,
         weights=args.weights,
@@ -62,6 +74,7 @@ def run(args: argparse.Namespace) -> int:
         direction=args.direction,
         turn=args.turn,
         threads=1,
+        device=args.device,
     )
     desk = Desk(
         source=args.book,

@@ -17,6 +17,7 @@ from tongguocr.cli.arguments import (
     DIRECTIONS,
     add_language_model,
     add_no_turn,
+    add_reading_device,
     add_text,
     check_positive,
     complain,
@@ -24,6 +25,7 @@ from tongguocr.cli.arguments import (
     text_style,
     warn_of_fonts,
 )
+from tongguocr.cli.standard_output import STDOUT
 from tongguocr.engines import ENGINES
 from tongguocr.errors import InputError
 from tongguocr.formats import ENDINGS, FORMATS, Style, ending_of, find_format
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
     from tongguocr.sources import MemoryFile, SourcePage
 
 HELP = "read images, folders, PDFs, IIIF manifests"
-STDIN = STDOUT = "-"
+STDIN = "-"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -72,6 +74,7 @@ def _add_means(means: argparse._ArgumentGroup) -> None:
     add_language_model(means)
     means.add_argument("--url", metavar="URL", help="the engine server's address")
     means.add_argument("--model", metavar="NAME", help="server: its model; hf: a folder or a hub's name")
+    add_reading_device(means)
 
 
 def _add_batch(batch: argparse._ArgumentGroup) -> None:
@@ -150,7 +153,10 @@ def _is_folder(written: str) -> bool:
 
 def _setup(args: argparse.Namespace, threads: int) -> Setup:
     from tongguocr.reader import DEFAULT_DETECTOR, DEFAULT_ENGINE, Setup
+    from tongguocr.weights import warn_of_card
 
+    if not args.ray:
+        warn_of_card(args.device)
     return Setup(
         engine=args.engine or DEFAULT_ENGINE,
         weights=args.weights,
@@ -164,6 +170,7 @@ def _setup(args: argparse.Namespace, threads: int) -> Setup:
         direction=args.direction,
         turn=args.turn,
         threads=threads,
+        device=args.device,
     )
 
 
@@ -221,7 +228,7 @@ def _spread(args: argparse.Namespace) -> tuple[Callable[[], ReadPage], Cluster]:
 
     from tongguocr.batch import Cluster
     from tongguocr.errors import need
-    from tongguocr.reader import open_reader
+    from tongguocr.reader import check_device, open_reader, where_it_can
 
     need("Reading on a Ray cluster", "ray", "ray", "pyarrow")
     if args.ray not in ("auto", "local") and ":" not in args.ray:
@@ -232,15 +239,17 @@ def _spread(args: argparse.Namespace) -> tuple[Callable[[], ReadPage], Cluster]:
         )
     threads = args.threads or 1
     setup = _setup(args, threads)
+    check_device(setup)
     apart = bool(args.gpus_each) or any(entry.remote for entry in _entries(args))
     cluster = Cluster(
         address=None if args.ray == "local" else args.ray,
         workers=args.workers,
         threads=threads,
         gpus_each=args.gpus_each or 0.0,
-        find=partial(open_reader, replace(setup, engine=None)) if apart else None,
+        find=partial(open_reader, where_it_can(replace(setup, engine=None))) if apart else None,
     )
-    return partial(open_reader, replace(setup, lines=None, detector=None) if apart else setup), cluster
+    read = where_it_can(replace(setup, lines=None, detector=None)) if apart else setup
+    return partial(open_reader, read), cluster
 
 
 def _entries(args: argparse.Namespace) -> list[EngineEntry]:

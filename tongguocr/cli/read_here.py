@@ -10,12 +10,12 @@ import argparse
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from tongguocr.batch.job import failure_outcome
 from tongguocr.batch.listing import SourceListing, list_source, name_pages, skipped_sentence
 from tongguocr.batch.pool import Pool, WorkerFailure
 from tongguocr.cli.arguments import warn_of_fonts
+from tongguocr.cli.standard_output import STDOUT, check_several, write_several
 from tongguocr.errors import InputError
 from tongguocr.formats import (
     ENDINGS,
@@ -27,13 +27,10 @@ from tongguocr.formats import (
     render_page,
     write_page,
 )
-from tongguocr.formats.style import in_style
 from tongguocr.page import Page
 from tongguocr.reader import Reader, Setup, open_reader
 from tongguocr.sources import MemoryFile, SourcePage
-from tongguocr.stdout import NAME, complain, write_out
-
-STDOUT = "-"
+from tongguocr.stdout import complain, write_out
 
 
 def list_here(args: argparse.Namespace, sources: Sequence[str | MemoryFile]) -> list[SourceListing]:
@@ -52,8 +49,8 @@ def read_here(args: argparse.Namespace, listed: Sequence[SourceListing], setup: 
     check_lines(args, several)
     if path and several:
         raise InputError(f"{path}: several pages need a folder; end its name with a slash.")
-    if several and not format.book:
-        raise InputError(f"{NAME}: the format {format.name} holds one page; several need a folder: -o OUT/.")
+    if several:
+        check_several(format)
     if not several and problems:
         raise InputError(problems[0])
     for problem in problems:
@@ -102,25 +99,13 @@ def _write(
 ) -> None:
     """Each page as it comes; several pages of a format that is no text as one file on standard output."""
     if several:
-        pages = (in_style(page, style) for _, page in results)
-        for piece in format.book_pieces(pages, style) if format.in_pieces else [_book(pages, format, style)]:
-            write_out(piece)
+        write_several((page for _, page in results), format, style)
         return
     for page, result in results:
         if path:
             write_page(result, path, style=style)
         else:
             write_out(render_page(result, Path(page.name), format.name, style))
-
-
-def _book(pages: Iterator[Page], format: Format, style: Style) -> bytes:
-    with TemporaryDirectory(prefix="tongguocr-") as folder:
-        path = Path(folder) / f"book{format.ending}"
-        try:
-            format.write_book(pages, path, style=style)
-        except InputError as error:
-            raise type(error)(str(error).replace(str(path), NAME)) from None
-        return path.read_bytes()
 
 
 def _results(

@@ -6,7 +6,7 @@ import argparse
 from functools import partial
 from pathlib import Path
 
-from tongguocr.cli.arguments import add_language_model, add_no_turn, language_folder
+from tongguocr.cli.arguments import add_language_model, add_no_turn, add_reading_device, language_folder
 from tongguocr.engines import ENGINES
 from tongguocr.errors import InputError, need
 
@@ -22,6 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--detector", metavar="NAME", help="what finds lines: tongguocr, rapidocr, none")
     add_no_turn(parser)
     add_language_model(parser)
+    add_reading_device(parser)
     parser.add_argument(
         "--workers",
         type=int,
@@ -62,6 +63,7 @@ def run(args: argparse.Namespace) -> int:
     need("The command serve", "serve", "fastapi", "uvicorn", "python_multipart", "prometheus_client")
     from tongguocr.reader import DEFAULT_DETECTOR, DEFAULT_ENGINE
     from tongguocr.serve import Bounds, Service, serve
+    from tongguocr.weights import warn_of_card
 
     # Written so that it refuses what is no number, too.
     if not args.time_limit > 0 or args.threads < 0 or args.workers < 0:
@@ -81,7 +83,9 @@ def run(args: argparse.Namespace) -> int:
         args.jobs,
         tuple(args.cors),
         args.log,
+        args.device,
     )
+    warn_of_card(args.device)
     try:
         serve(service, partial(print, flush=True))
     except KeyboardInterrupt:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from tongguocr.devices import AUTO, CARDS, CPU
 from tongguocr.errors import InputError, need
 from tongguocr.weights import SHIPPED
 
@@ -34,6 +35,8 @@ class EngineOptions:
     """Where a server is."""
     model: str | None = None
     """Which of the server's models; for hf, a folder or a name on the hub."""
+    device: str = AUTO
+    """Where it computes: one of those that its entry names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,12 @@ class EngineEntry:
     """Whether its model may fill a machine, so that one process has it unless more are asked for."""
     own_models: bool = False
     """Whether it has its own models and takes none from outside."""
+    devices: tuple[str, ...] = (CPU,)
+    """Where it can compute if it is asked to; left to itself, it takes what it likes."""
+
+    def device(self, wanted: str) -> str:
+        """The device that is wanted if the engine has a choice, else its own."""
+        return wanted if wanted in self.devices else AUTO
 
 
 def open_engine(
@@ -59,9 +68,17 @@ def open_engine(
     threads: int = 0,
     url: str | None = None,
     model: str | None = None,
+    device: str = AUTO,
 ) -> Engine:
     """An engine by its name, with the options of `EngineOptions`; a server is contacted when it reads."""
-    return find_engine(name).open(EngineOptions(weights, threads, url, model))
+    entry = find_engine(name)
+    if device not in (AUTO, *entry.devices):
+        raise InputError(f"The engine {name} cannot be told to compute on {device!r}: {_choices(entry)}.")
+    return entry.open(EngineOptions(weights, threads, url, model, device))
+
+
+def _choices(entry: EngineEntry) -> str:
+    return f"take one of {', '.join((AUTO, *entry.devices))}"
 
 
 def find_engine(name: str) -> EngineEntry:
@@ -76,7 +93,8 @@ def _open_tongguocr(options: EngineOptions) -> Engine:
     from tongguocr.engines.tongguocr import OnnxEngine, OnnxSettings
 
     limits = Limits()
-    engine = OnnxEngine(options.weights or SHIPPED, OnnxSettings(limits), options.threads)
+    settings = OnnxSettings(limits)
+    engine = OnnxEngine(options.weights or SHIPPED, settings, options.threads, options.device)
     return Guarded(engine, limits)
 
 
@@ -127,14 +145,14 @@ def _open_hf(options: EngineOptions) -> Engine:
 
     if not (options.model or options.weights):
         raise InputError("The engine hf needs --model: a folder, or a name on the hub.")
-    return Guarded(HfEngine(options.model or str(options.weights)))
+    return Guarded(HfEngine(options.model or str(options.weights), device=options.device))
 
 
 ENGINES: dict[str, EngineEntry] = {
-    "tongguocr": EngineEntry(_open_tongguocr),
+    "tongguocr": EngineEntry(_open_tongguocr, devices=(CPU, *CARDS)),
     "rapidocr": EngineEntry(_open_rapidocr, _open_rapidocr_whole, own_models=True),
     "tesseract": EngineEntry(_open_tesseract, _open_tesseract_whole, own_models=True),
     "server": EngineEntry(_open_server, _open_server_whole, remote=True),
-    "hf": EngineEntry(_open_hf, full_size=True),
+    "hf": EngineEntry(_open_hf, full_size=True, devices=(CPU, "cuda")),
 }
 """All engines, by the names that the commands know them by."""

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tongguocr.characters import is_ideograph
+from tongguocr.devices import AUTO
 from tongguocr.engines.align_by_position import align_by_position, thickness
 from tongguocr.engines.base import (
     BlockInput,
@@ -85,16 +86,22 @@ class OnnxEngine(Engine):
     """Reads with the weights of one folder."""
 
     calibrated = True
-    least_confidence = 0.5
-    """`python -m bench.robust`: pages that can be read have 0.84 and more, others 0.2 to 0.56."""
+    least_confidence = 0.7
+    """`python -m bench.robust`: pages that can be read have 0.84 and more, others 0.2 to 0.62."""
 
-    def __init__(self, folder: Path, settings: OnnxSettings = OnnxSettings(), threads: int = 0) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        settings: OnnxSettings = OnnxSettings(),
+        threads: int = 0,
+        device: str = AUTO,
+    ) -> None:
         """Check and load the weights; `threads` 0 means as many as there are cores."""
         self.weights: Weights = load_weights(folder)
         self.codec: Codec = self.weights.codec
         self.settings = settings
-        self.encoder = open_session(self.weights.encoder, folder / ENCODER, threads)
-        self.decoder = open_session(self.weights.decoder, folder / DECODER, threads)
+        self.encoder = open_session(self.weights.encoder, folder / ENCODER, threads, device)
+        self.decoder = open_session(self.weights.decoder, folder / DECODER, threads, device)
         self.takes_runs = "seen" in {given.name for given in self.decoder.get_inputs()}
         self.free = frozenset(
             FIRST_CHARACTER + k for k, c in enumerate(self.codec.characters) if c in UNREADABLE_MARKS

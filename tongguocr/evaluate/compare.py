@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from tongguocr.devices import AUTO, CPU
 from tongguocr.engines import ENGINES, EngineOptions, find_engine
 from tongguocr.errors import InputError
 from tongguocr.evaluate.protocols import PROTOCOLS, PageScore, check_installed, score_lines
@@ -20,7 +21,7 @@ from tongguocr.evaluate.report import Summary, summarise
 from tongguocr.formats import files_by_stem, read_page
 from tongguocr.geometry import area
 from tongguocr.page import Page, bare_page
-from tongguocr.reader import DEFAULT_DETECTOR, Setup, open_reader, take_lines
+from tongguocr.reader import DEFAULT_DETECTOR, Setup, open_reader, take_lines, takes_device, where_it_can
 from tongguocr.sources import IMAGE_SUFFIXES, load_pixels
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ class Comparing:
     fold_variants: bool = False
     turn: bool = True
     """Whether we turn pages that lie on their side or upside down, end to end."""
+    device: str = AUTO
+    """Where our models compute; the other engines compute where they always do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +117,14 @@ def open_readers(comparing: Comparing) -> tuple[dict[str, ReadText], dict[str, s
     """What reads, by name, and why the others are absent. An engine asked for by name has to be there."""
     readers: dict[str, ReadText] = {}
     absent: dict[str, str] = {}
+    on_device = comparing.device in (AUTO, CPU)
     for name in dict.fromkeys(comparing.engines or compared(comparing.url)):
         entry = find_engine(name)
         try:
             if comparing.given_lines or entry.open_whole is None:
-                readers[name] = _open_reader(name, comparing)
+                setup = _setup(name, comparing)
+                on_device |= takes_device(setup)
+                readers[name] = _open_reader(setup)
             else:
                 readers[name] = _open_whole(entry.open_whole, comparing)
         except InputError as error:
@@ -127,6 +133,8 @@ def open_readers(comparing: Comparing) -> tuple[dict[str, ReadText], dict[str, s
             absent[name] = str(error)
     if not readers:
         raise InputError(f"There is no engine to compare: {' '.join(absent.values())}")
+    if not on_device:
+        raise InputError(f"None of {', '.join(readers)} can be told to compute on {comparing.device}.")
     return readers, absent
 
 
@@ -135,20 +143,23 @@ def compared(url: str | None) -> list[str]:
     return [name for name, entry in ENGINES.items() if not entry.full_size and (url or not entry.remote)]
 
 
-def _open_reader(name: str, comparing: Comparing) -> ReadText:
+def _open_reader(setup: Setup) -> ReadText:
     """An engine that reads our blocks, of given lines or of those that the detector finds."""
-    detector = None if comparing.given_lines else comparing.detector
-    reader = open_reader(
-        Setup(
-            name,
-            comparing.weights,
-            url=comparing.url,
-            model=comparing.model,
-            detector=detector,
-            turn=comparing.turn,
-        )
-    )
+    reader = open_reader(where_it_can(setup))
     return lambda page: [line.text for line in reader.read(page).lines]
+
+
+def _setup(name: str, comparing: Comparing) -> Setup:
+    detector = None if comparing.given_lines else comparing.detector
+    return Setup(
+        name,
+        comparing.weights,
+        url=comparing.url,
+        model=comparing.model,
+        detector=detector,
+        turn=comparing.turn,
+        device=comparing.device,
+    )
 
 
 def _open_whole(open_whole: Callable[[EngineOptions], WholeReader], comparing: Comparing) -> ReadText:

@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from tongguocr.devices import AUTO, CPU
 from tongguocr.errors import InputError
 from tongguocr.geometry import clip
 from tongguocr.layout.columns import number_columns
@@ -277,18 +278,22 @@ def _detect(page: Page, detector: LineDetector) -> Detection:
     return detector.detect(pixels)
 
 
-def open_detector(name: str = "tongguocr", weights: Path | None = None, threads: int = 0) -> LineDetector:
+def open_detector(
+    name: str = "tongguocr", weights: Path | None = None, threads: int = 0, device: str = AUTO
+) -> LineDetector:
     """A detector by its name; `threads` 0 means as many as there are cores."""
     if name == "rapidocr":
         from tongguocr.layout.rapidocr import RapidocrDetector
 
+        if device not in (AUTO, CPU):
+            raise InputError(f"The detector rapidocr cannot be told to compute on {device}.")
         return RapidocrDetector(threads=threads)
     if name != "tongguocr":
         raise InputError(f"There is no detector {name!r}; take one of {', '.join(DETECTORS)}.")
-    return CharacterDetector(load_network(weights or SHIPPED_DETECTOR, threads))
+    return CharacterDetector(load_network(weights or SHIPPED_DETECTOR, threads, device))
 
 
-def load_network(folder: Path, threads: int = 0) -> Network:
+def load_network(folder: Path, threads: int = 0, device: str = AUTO) -> Network:
     """The network in a folder that `tongguocr export` wrote, once its SHA-256 is right."""
     path = folder / MANIFEST
     manifest = read_manifest(path)
@@ -296,7 +301,7 @@ def load_network(folder: Path, threads: int = 0) -> Network:
         wanted = str(manifest["files"][FILE]["sha256"])
     except (KeyError, TypeError):
         raise InputError(f"{path}: these are not weights of the detector; they name no {FILE}.") from None
-    session = open_session(read_checked(folder / FILE, wanted), folder / FILE, threads)
+    session = open_session(read_checked(folder / FILE, wanted), folder / FILE, threads, device)
 
     def run(image: Floats) -> Floats:
         maps: Floats = session.run(None, {"image": image})[0][0]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from tongguocr.formats import FORMATS
-from tongguocr.formats.style import NOTES, SCRIPTS
+from tongguocr.formats.style import DOUBTFUL, NOTES, SCRIPTS
 from tongguocr.serve.upload import DIRECTIONS
 
 Schema: TypeAlias = dict[str, Any]
@@ -52,6 +52,14 @@ STYLES: Schema = {
     "script": _text(
         "The characters of the text: as they are, or simplified.", enum=list(SCRIPTS), default="keep"
     ),
+    "min_confidence": _number(
+        "Characters that are less sure are not written as they were read.",
+        "number",
+        minimum=0,
+        maximum=1,
+        default=0,
+    ),
+    "doubtful": _text("What is written for them: 〓, or nothing.", enum=list(DOUBTFUL), default="mark"),
 }
 READINGS: Schema = {
     "direction": _text("How lines follow each other; without it, the page tells.", enum=list(DIRECTIONS)),

@@ -15,6 +15,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
+from tongguocr.devices import AUTO
 from tongguocr.engines import ENGINES
 from tongguocr.engines.base import BlockInput
 from tongguocr.engines.glm.engine import HfEngine
@@ -118,6 +119,7 @@ def open_models(
     check: Callable[[], None] = lambda: None,
     turn: bool = True,
     language: Path | None = SHIPPED_LANGUAGE,
+    device: str = AUTO,
 ) -> Models:
     """Load what is named; `model` is the folder of the engine's weights, or for hf a name on the hub."""
     check_choice(engine, model)
@@ -130,6 +132,7 @@ def open_models(
         language=language,
         turn=turn,
         threads=threads,
+        device=device,
     )
     reader = open_reader(setup, check)
     assert reader.engine is not None

@@ -23,6 +23,7 @@ from types import FrameType
 import uvicorn
 
 from tongguocr.batch.pool import share_cores
+from tongguocr.devices import AUTO
 from tongguocr.engines import ENGINES
 from tongguocr.engines.language_model import SHIPPED_LANGUAGE
 from tongguocr.errors import InputError
@@ -66,6 +67,8 @@ class Service:
     """Where pages in browsers come from that may use the server; `*` for anywhere."""
     log: bool = False
     """Whether each request is a line on standard error."""
+    device: str = AUTO
+    """Where our models compute."""
 
 
 def serve(service: Service, say: Callable[[str], None] = print) -> None:
@@ -121,6 +124,7 @@ def _open_readers(service: Service, workers: int, threads: int, queue: RequestQu
         threads,
         turn=service.turn,
         language=service.language,
+        device=service.device,
     )
     if workers == 1:
         yield prepare(queue.check)

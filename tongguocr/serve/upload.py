@@ -29,7 +29,7 @@ from tongguocr.serve.bounded import load_picture
 from tongguocr.serve.queue import Bounds, StatusError
 from tongguocr.sources.listing import safe_name
 
-STYLES = ("format", "notes", "flow", "fold", "script")
+STYLES = ("format", "notes", "flow", "fold", "script", "min_confidence", "doubtful")
 """How an answer is written."""
 READINGS = ("direction", "turn")
 """How a page is read."""
@@ -197,10 +197,24 @@ def parse_options(options: Mapping[str, str], allowed: tuple[str, ...] = OPTIONS
     direction = next((name for name in DIRECTIONS if name == options.get("direction")), None)
     if direction is None and "direction" in options:
         raise InputError(f"direction: {options['direction'][:40]!r} is not one of {', '.join(DIRECTIONS)}.")
-    flow, fold = is_true(options, "flow"), is_true(options, "fold")
-    style = Style(options.get("notes"), flow, options.get("script", "keep"), fold)  # type: ignore[arg-type]
+    style = Style(
+        options.get("notes"),  # type: ignore[arg-type]
+        is_true(options, "flow"),
+        options.get("script", "keep"),  # type: ignore[arg-type]
+        is_true(options, "fold"),
+        _number(options, "min_confidence"),
+        options.get("doubtful", "mark"),  # type: ignore[arg-type]
+    )
     turn = is_true(options, "turn") if "turn" in options else None
     return ReadOptions(format, style, direction, turn, options.get("password") or None)
+
+
+def _number(options: Mapping[str, str], name: str) -> float:
+    written = options.get(name, "0")
+    try:
+        return float(written)
+    except ValueError:
+        raise InputError(f"{name}: {written[:40]!r} is not a number.") from None
 
 
 def is_true(options: Mapping[str, str], name: str) -> bool:

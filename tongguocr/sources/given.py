@@ -42,6 +42,7 @@ def page_of(image: GivenImage) -> Page:
 def source_of(source: GivenImage) -> str | MemoryFile:
     """What `open_source` takes: a path or an address as it is written, or a file in memory."""
     if isinstance(source, str):
+        file_of(source, "source")
         return source
     file = file_of(source, "source")
     return str(file) if isinstance(file, Path) else file
@@ -49,6 +50,8 @@ def source_of(source: GivenImage) -> str | MemoryFile:
 
 def file_of(given: GivenImage, what: str) -> Path | MemoryFile:
     """The file that is meant by a path, by a file's bytes or by an open file."""
+    if isinstance(given, str) and not given.strip():
+        raise ValueError(f"{what}: the path is empty.")
     if isinstance(given, str | Path):
         return Path(given)
     name = getattr(given, "name", "")

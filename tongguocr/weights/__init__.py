@@ -12,6 +12,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tongguocr.devices import AUTO, connect, find_devices, has_package_for_card
 from tongguocr.errors import InputError
 from tongguocr.files import decode_utf8, read_bytes
 
@@ -50,16 +51,26 @@ def read_checked(path: Path, wanted: str) -> bytes:
     return data
 
 
-def open_session(model: bytes, path: Path, threads: int) -> InferenceSession:
-    """A session of ONNX Runtime on the CPU, from the bytes of the file at `path`; 0 threads: one a core."""
+def open_session(model: bytes, path: Path, threads: int, device: str = AUTO) -> InferenceSession:
+    """A session of ONNX Runtime, from the bytes of the file at `path`; 0 threads: one a core."""
     import onnxruntime
 
+    find_devices()  # Says so where what is installed is not whole.
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.log_severity_level = 3
     try:
-        return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+        return connect(model, options, device)
+    except InputError:
+        raise
     except Exception as error:
         # ONNX Runtime has an exception of its own for every kind of damage, without a common base.
         reason = str(error).splitlines()[0][:200]
         raise InputError(f"{path}: ONNX Runtime cannot use this file ({reason}).") from None
+
+
+def warn_of_card(device: str) -> None:
+    """Say now if ONNX Runtime was installed for a card and cannot use it: processes of a job are silent."""
+    if device == AUTO and has_package_for_card():
+        path = SHIPPED / "detector" / "detector.onnx"
+        open_session(read_bytes(path), path, 1)
