@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from tongguocr.errors import InputError
 from tongguocr.formats import Format, Style, write_book
 from tongguocr.formats.style import in_style
-from tongguocr.page import Page
 from tongguocr.stdout import NAME, write_out
+
+if TYPE_CHECKING:
+    from tongguocr.page import Page
 
 STDOUT = "-"
 """What `-o` calls it."""
