@@ -1,4 +1,4 @@
-"""One browser for all tests of the page, and a book and a server for each."""
+"""A browser for the tests of one file, and a book and a server for each test."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from proofread_books import write_book
 from proofread_server import Desk, open_desk
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
+    # As long as it is open its event loop counts as running, and tests of other files run loops of their own.
     with open_browser() as opened:
         yield opened
 
