@@ -13,7 +13,6 @@ import sys
 from collections.abc import Sequence
 
 from tongguocr.cli import (
-    ablate,
     blocks,
     compare,
     convert,
@@ -25,6 +24,7 @@ from tongguocr.cli import (
     plot,
     proofread,
     read,
+    reproduce,
     serve,
     synth,
     train,
@@ -55,7 +55,7 @@ COMMANDS = {
     "export": export,
     "expand": expand,
     "export-sft": export_sft,
-    "ablate": ablate,
+    "reproduce": reproduce,
 }
 
 
