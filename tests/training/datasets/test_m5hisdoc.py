@@ -32,11 +32,13 @@ def test_splits_and_halves(tmp_path: Path, beside: bool) -> None:
         lists = tmp_path if beside else tmp_path / f"M5HisDoc_{half}"
         (lists / "split_val.txt").write_text("c.jpg\na\n")
     found = {
-        kind: [p.text for p in read_dataset(kind, tmp_path, "val")] for kind in ("m5hisdoc", "m5hisdoc-hard")
+        kind: [p.text for p in read_dataset(kind, tmp_path, "val")]
+        for kind in ("m5hisdoc", "m5hisdoc-hard", "m5hisdoc-both")
     }
     assert found == {
-        "m5hisdoc": ["regularc", "regulara", "hardc", "harda"],
+        "m5hisdoc": ["regularc", "regulara"],
         "m5hisdoc-hard": ["hardc", "harda"],
+        "m5hisdoc-both": ["regularc", "regulara", "hardc", "harda"],
     }
     assert [p.text for p in read_dataset("m5hisdoc-regular", tmp_path)] == [
         "regulara",
@@ -51,7 +53,7 @@ def test_bad_rows_are_errors_of_their_page(tmp_path: Path) -> None:
     add_page(tmp_path, "hard", "c", LINE.format("天"), "0,0,10,5,\n")
     add_page(tmp_path, "hard", "d", LINE.format("好"))
     errors: list[InputError] = []
-    assert [page.text for page in read_m5hisdoc(tmp_path, on_error=errors.append)] == ["好"]
+    assert [page.text for page in read_m5hisdoc(tmp_path, half="hard", on_error=errors.append)] == ["好"]
     assert [str(e).rsplit("/", 1)[1] for e in errors] == [
         "a.txt: row 1 is not a label: '0,0,10,天'.",
         "b.txt: row 1 is not a label: '0,0,10,天'.",
@@ -62,7 +64,8 @@ def test_bad_rows_are_errors_of_their_page(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("split", "half", "sentence"),
     [
-        ("dev", None, "no split 'dev'"),
+        ("dev", "regular", "no split 'dev'"),
+        (None, "regular", "no folder M5HisDoc_regular"),
         (None, "easy", "no half 'easy'"),
         (None, "hard", "no folder M5HisDoc_hard"),
     ],

@@ -36,9 +36,9 @@ def test_official_splits_are_kept_and_choose(tmp_path: Path) -> None:
     write_pages(tmp_path / "mine", 3)
     sources = [("m5hisdoc", tmp_path), ("folder", tmp_path / "mine")]
     pages = read_pages(sources, validated_on=("m5hisdoc",))
-    assert [labelled.image.stem for labelled in pages.train] == ["a", "b", "p1", "p2"]
+    assert [labelled.image.stem for labelled in pages.train] == ["a", "b", "p0", "p1", "p2"]
     assert [labelled.image.stem for labelled in pages.validation] == ["c"]
-    assert [p.image.stem for p in read_pages(sources).validation] == ["c", "p0"]
+    assert [p.image.stem for p in read_pages(sources).validation] == ["c"]
     assert [p.image.stem for p in read_pages(sources[1:], validated_on=("m5hisdoc",)).validation] == ["p0"]
     said: list[str] = []
     read_pages(sources[:1], kinds=("mthv2", "m5hisdoc"), say=said.append)

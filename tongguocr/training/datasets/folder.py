@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from tongguocr.errors import InputError
@@ -18,10 +17,15 @@ from tongguocr.formats.folder import NOT_PAGES
 from tongguocr.page import Page
 from tongguocr.proofread.journal import has_journals, proofread_names
 from tongguocr.sources import find_image, image_named
-from tongguocr.training.datasets.labels import OnError, read_each
+from tongguocr.training.datasets.indexed import ListedPages, OnError, read_all
 
 
 def read_folder(root: Path, on_error: OnError | None = None) -> Iterator[Page]:
+    """The pages that `open_folder` lists."""
+    yield from read_all(open_folder(root), on_error)
+
+
+def open_folder(root: Path) -> ListedPages[list[Path]]:
     """The folder's pages by file name; folders inside it are not entered."""
     if not root.is_dir():
         raise InputError(f"{root}: there is no such folder.")
@@ -35,7 +39,7 @@ def read_folder(root: Path, on_error: OnError | None = None) -> Iterator[Page]:
         files = {name: paths for name, paths in files.items() if name in marked}
         if not files:
             raise InputError(f"{root}: no page of this book is marked as proofread yet.")
-    yield from read_each([partial(_read_first, paths) for paths in files.values()], on_error)
+    return ListedPages(list(files.values()), _read_first)
 
 
 def _read_first(paths: list[Path]) -> Page:

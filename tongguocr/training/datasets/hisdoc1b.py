@@ -2,12 +2,13 @@
 
 `annos/NAME.json` annotates `books/NAME.pdf` or `.djvu`. The names of its fields are not public, so they are
 given as a `Mapping`; an error names the key that is missing. The books themselves are not opened here: a
-page's image is `NAME.pdf#page=N`.
+page's image is `NAME.pdf#page=N`. One after another the pages are read book by book; drawn one at a time, by
+an index that knows where in its file each page lies.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -19,8 +20,11 @@ from tongguocr.formats.numbers import is_number
 from tongguocr.formats.page_json import load_json, one_line
 from tongguocr.geometry import Point, bounds, make_box
 from tongguocr.page import Char, Line, Page, guess_direction
-from tongguocr.training.datasets.labels import OnError, extent, make_line, read_each
+from tongguocr.training.datasets.book_index import BookIndex, index_books
+from tongguocr.training.datasets.indexed import OnError, read_each
+from tongguocr.training.datasets.labels import extent, make_line
 
+ANNOTATIONS = "annos"
 BOOK_SUFFIXES = (".pdf", ".djvu")
 
 
@@ -48,7 +52,7 @@ def read_hisdoc1b(
     root: Path, mapping: Mapping | None = None, on_error: OnError | None = None
 ) -> Iterator[Page]:
     """Every page of every book, by book; a book or a page that cannot be read is one error."""
-    paths = sorted((root / "annos").glob("*.json"))
+    paths = sorted((root / ANNOTATIONS).glob("*.json"))
     if not paths:
         raise InputError(f"{root}: there is no annos/NAME.json.")
     for path in paths:
@@ -62,6 +66,45 @@ def read_hisdoc1b(
         book = _book_name(root, path.stem)
         jobs = [partial(_page, page, n, book, path, mapping or Mapping()) for n, page in enumerate(pages)]
         yield from read_each(jobs, on_error)
+
+
+@dataclass(frozen=True, slots=True)
+class Books:
+    """All pages of all books, each read by itself."""
+
+    root: Path
+    mapping: Mapping
+    index: BookIndex
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def read(self, number: int) -> Page:
+        """The page of this number from 0."""
+        name, place = self.index.find(number)
+        path = self.root / ANNOTATIONS / name
+        data = load_json(self.index.read_bytes(number, path), path)
+        return _page(data, place, _book_name(self.root, path.stem), path, self.mapping)
+
+
+def open_hisdoc1b(
+    root: Path,
+    mapping: Mapping | None = None,
+    say: Callable[[str], None] = lambda sentence: None,
+    on_error: OnError | None = None,
+) -> Books:
+    """Every page of every book, by book, none of them read yet; a book that cannot be read is one error."""
+    if not any((root / ANNOTATIONS).glob("*.json")):
+        raise InputError(f"{root}: there is no annos/NAME.json.")
+    mapping = mapping or Mapping()
+    explain = partial(_pages, mapping=mapping)
+    return Books(
+        root, mapping, index_books(root / ANNOTATIONS, mapping.pages, explain, say, on_error or _raise)
+    )
+
+
+def _raise(error: InputError) -> None:
+    raise error
 
 
 def _book_name(root: Path, stem: str) -> str:

@@ -20,9 +20,6 @@ from tongguocr.geometry import Point, bounds, centre, cross_section, make_box, u
 from tongguocr.page import Char, Line, Page, guess_direction
 from tongguocr.sources import IMAGE_SUFFIXES, image_named, image_size
 
-OnError: TypeAlias = Callable[[InputError], None]
-"""Takes the error of one page, which is then left out; None instead means that the first error is raised."""
-
 Fields: TypeAlias = Callable[[str], tuple[str, list[str]] | None]
 """A row's text and its numbers, still as text; None where the row has not the right shape."""
 
@@ -55,19 +52,6 @@ class LabelFolders:
     def names(self) -> list[str]:
         """Every page that has line labels."""
         return sorted(path.stem for path in self.textlines.glob("*.txt"))
-
-
-def read_each(jobs: Iterable[Callable[[], Page]], on_error: OnError | None) -> Iterator[Page]:
-    """The jobs' pages; one that fails goes to `on_error`, and the next one follows."""
-    for job in jobs:
-        try:
-            page = job()
-        except InputError as error:
-            if on_error is None:
-                raise
-            on_error(error)
-            continue
-        yield page
 
 
 def rows_of(path: Path) -> Iterator[tuple[int, str]]:

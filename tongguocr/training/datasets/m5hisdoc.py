@@ -9,33 +9,54 @@ in reading order. The same page names occur in both halves.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
 from tongguocr.errors import InputError
 from tongguocr.page import Page
-from tongguocr.training.datasets.labels import LabelFolders, OnError, page_name, read_each, read_split
+from tongguocr.training.datasets.indexed import ListedPages, OnError, read_all
+from tongguocr.training.datasets.labels import LabelFolders, page_name, read_split
 
-HALVES = ("regular", "hard")
+HALVES: dict[str, tuple[str, ...]] = {
+    "regular": ("regular",),
+    "hard": ("hard",),
+    "both": ("regular", "hard"),
+}
+"""What may be asked for, and the folders that it means. The paper trains and scores on the regular half."""
 SPLITS = ("train", "val", "test")
+
+Entry: TypeAlias = tuple[LabelFolders, str]
+"""A page's half, and its name."""
 
 
 def read_m5hisdoc(
-    root: Path, split: str | None = None, half: str | None = None, on_error: OnError | None = None
+    root: Path, split: str | None = None, half: str = "regular", on_error: OnError | None = None
 ) -> Iterator[Page]:
-    """The pages of one split in its list's order, or all pages by name; of one half, or of both in turn."""
+    """The pages that `open_m5hisdoc` lists."""
+    yield from read_all(open_m5hisdoc(root, split, half), on_error)
+
+
+def open_m5hisdoc(root: Path, split: str | None = None, half: str = "regular") -> ListedPages[Entry]:
+    """The pages of one split in its list's order, or all pages by name; of one of HALVES."""
     if split not in (None, *SPLITS):
         raise InputError(f"{root}: M5HisDoc has no split {split!r}; take one of {', '.join(SPLITS)}.")
-    if half not in (None, *HALVES):
+    if half not in HALVES:
         raise InputError(f"{root}: M5HisDoc has no half {half!r}; take one of {', '.join(HALVES)}.")
-    wanted = [root / f"M5HisDoc_{name}" for name in HALVES if half in (None, name)]
-    folders = [folder for folder in wanted if folder.is_dir()]
-    if not folders:
-        raise InputError(f"{root}: there is no folder {' or '.join(folder.name for folder in wanted)}.")
+    folders = [root / f"M5HisDoc_{name}" for name in HALVES[half]]
     for folder in folders:
-        half_folders = _folders(root, folder)
-        names = half_folders.names() if split is None else _listed(root, folder, split)
-        yield from read_each([partial(half_folders.read, name) for name in names], on_error)
+        if not folder.is_dir():
+            raise InputError(f"{root}: there is no folder {folder.name}.")
+    entries: list[Entry] = []
+    for folder in folders:
+        labels = _folders(root, folder)
+        names = labels.names() if split is None else _listed(root, folder, split)
+        entries += [(labels, name) for name in names]
+    return ListedPages(entries, _read_entry)
+
+
+def _read_entry(entry: Entry) -> Page:
+    labels, name = entry
+    return labels.read(name)
 
 
 def _folders(root: Path, folder: Path) -> LabelFolders:

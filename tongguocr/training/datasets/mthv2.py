@@ -9,13 +9,14 @@ in no fixed order, the text perhaps with commas of its own; a character's row is
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
 from tongguocr.errors import InputError
 from tongguocr.page import Page
-from tongguocr.training.datasets.labels import LabelFolders, OnError, page_name, read_each, read_split
+from tongguocr.training.datasets.indexed import ListedPages, OnError, read_all
+from tongguocr.training.datasets.labels import LabelFolders, page_name, read_split
 
 PARTS = ("MTH1000", "MTH1200", "TKH")
 SPLITS = ("train", "test")
@@ -24,18 +25,29 @@ _CHAR_ROW = re.compile(r"\s*(\S+?|\s)" + r"[,\s]\s*([^,\s]+)" * 4 + r"\s*")
 
 
 def read_mthv2(root: Path, split: str | None = None, on_error: OnError | None = None) -> Iterator[Page]:
+    """The pages that `open_mthv2` lists."""
+    yield from read_all(open_mthv2(root, split), on_error)
+
+
+def open_mthv2(root: Path, split: str | None = None) -> ListedPages[Callable[[], Page]]:
     """The pages of one split in its list's order, or all pages by part and name."""
     parts = {name: _folders(root, name) for name in PARTS if (root / name).is_dir()}
     if not parts:
         raise InputError(f"{root}: there is none of the folders {', '.join(PARTS)}.")
     if split is None:
-        jobs = [partial(part.read, name) for part in parts.values() for name in part.names()]
+        jobs: list[Callable[[], Page]] = [
+            partial(part.read, name) for part in parts.values() for name in part.names()
+        ]
     elif split in SPLITS:
         entries = read_split(root / f"{split}.txt")
         jobs = [partial(_read_entry, entry, parts, root / f"{split}.txt") for entry in entries]
     else:
         raise InputError(f"{root}: MTHv2 has no split {split!r}; take one of {', '.join(SPLITS)}.")
-    yield from read_each(jobs, on_error)
+    return ListedPages(jobs, _call)
+
+
+def _call(job: Callable[[], Page]) -> Page:
+    return job()
 
 
 def _folders(root: Path, part: str) -> LabelFolders:

@@ -22,7 +22,7 @@ from tongguocr.engines.glm.prompt import Prompt
 from tongguocr.errors import InputError
 from tongguocr.page import Line, Pixels
 from tongguocr.tokens.codec import build_target, target_text
-from tongguocr.training.recogniser.labelled import Labelled, LabelledPage
+from tongguocr.training.recogniser.labelled import Labelled, LabelledPage, draw
 from tongguocr.training.recogniser.page_feed import Made, fill_batches
 from tongguocr.training.recogniser.pages import LeftOut, PageRecipe, cut, relight, with_pixels
 
@@ -195,7 +195,9 @@ class GlmMaker:
 
     def make(self, name: str, number: int, epoch: int) -> Made:
         """The samples of one page of `train` or `validation`, and what was left out of it."""
-        page = (self.pages.train if name == "train" else self.pages.validation)[number]
+        page = draw(self.pages.train if name == "train" else self.pages.validation, number)
+        if isinstance(page, str):
+            return [], Counter({page: 1})
         changed = name == "train" and self.recipe.augment
         rng = np.random.default_rng([self.seed, epoch, number]) if changed else None
         return make_glm_samples(page, self.recipe, self.settings, self.prompt, self.processor, rng)

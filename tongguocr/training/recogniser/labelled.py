@@ -1,30 +1,51 @@
 """Which pages a stage trains on and which choose its checkpoint: data sets in, two lists of pages out.
 
-A data set with an official validation split keeps it; of any other every tenth page is for validation, of
-its training split where it has one. Training never looks at test splits. Images are found here, but not
-opened.
+Training takes official training splits whole, as the paper does (table 1), and an official validation split
+chooses the checkpoint. Only where no data set of a run has one is every tenth page held out for that.
+Training never looks at test splits.
+
+The lists hold no pages but know where they lie: labels are read when a page is drawn. A data set of up to
+LOOKED_THROUGH pages is gone through once at the beginning, and what cannot be read, or has no image, is told
+and left out; of a larger one some pages are looked at, and what is wrong with others is counted when they are
+drawn.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import accumulate
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, overload
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tongguocr.errors import InputError
 from tongguocr.page import Page
 from tongguocr.sources import IMAGE_SUFFIXES
-from tongguocr.training.datasets import DATASETS, Mapping, read_dataset
+from tongguocr.training.datasets import DATASETS, IndexedPages, Mapping, open_dataset
 from tongguocr.training.datasets.hisdoc1b import BOOK_SUFFIXES
 
 Source: TypeAlias = tuple[str, Path]
 """A kind of data set and its folder."""
 Say: TypeAlias = Callable[[str], None]
 
+LOOKED_THROUGH = 10_000
+"""Pages of a data set that are all read once before a run: half a minute's work."""
+SAMPLED = 200
+"""Pages that are looked at in a larger one."""
+BOOKS = 256
+"""Books whose images are known at one time."""
 HELD_OUT = 10
-"""One page in so many is for validation, where a data set does not say."""
+"""One page in so many is for validation, where no data set of a run says which."""
+SPLIT = ("mthv2", "m5hisdoc")
+"""Data sets with official splits to train on and to test on."""
+VALIDATION_SPLITS = {"m5hisdoc": "val"}
+"""Those with an official split to validate on."""
 _PAGE_IMAGE = re.compile(r"(.+)#page=(\d+)")
 
 
@@ -36,12 +57,64 @@ class LabelledPage:
     image: Path
 
 
+@dataclass(frozen=True, slots=True)
+class DataSet:
+    """One data set whose pages stay on the disk."""
+
+    pages: IndexedPages
+    images: _Images
+
+    def draw(self, number: int) -> LabelledPage:
+        """The page of this number from 0; an InputError where its labels cannot be read."""
+        page = self.pages.read(number)
+        # Whoever opens an image that is not there says so.
+        return LabelledPage(page, self.images.find(page.image) or self.images.root / page.image)
+
+
+class PageList(Sequence[LabelledPage]):
+    """Pages of some data sets, each read when it is asked for, in the order of their numbers."""
+
+    def __init__(self, sets: Sequence[DataSet], numbers: Sequence[int] | NDArray[np.int64]) -> None:
+        """`numbers` count through all pages of all data sets, those of the first one first."""
+        self.sets, self.numbers = tuple(sets), numbers
+        self.first = [0, *accumulate(len(one.pages) for one in sets)]
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    @overload
+    def __getitem__(self, key: int) -> LabelledPage: ...
+    @overload
+    def __getitem__(self, key: slice) -> PageList: ...
+    def __getitem__(self, key: int | slice) -> LabelledPage | PageList:
+        if isinstance(key, slice):
+            return PageList(self.sets, self.numbers[key])
+        number = int(self.numbers[key])
+        which = bisect_right(self.first, number) - 1
+        return self.sets[which].draw(number - self.first[which])
+
+    def __add__(self, other: PageList) -> PageList:
+        behind = np.asarray(other.numbers, np.int64) + self.first[-1]
+        return PageList(self.sets + other.sets, np.concatenate([np.asarray(self.numbers, np.int64), behind]))
+
+
+NO_PAGES = PageList((), ())
+
+
 @dataclass
 class Labelled:
     """The pages of a run."""
 
-    train: list[LabelledPage] = field(default_factory=list)
-    validation: list[LabelledPage] = field(default_factory=list)
+    train: Sequence[LabelledPage] = NO_PAGES
+    validation: Sequence[LabelledPage] = NO_PAGES
+
+
+def draw(pages: Sequence[LabelledPage], number: int) -> LabelledPage | str:
+    """A page of a run, or why it cannot be had."""
+    try:
+        return pages[number]
+    except InputError:
+        return "pages whose labels cannot be read"
 
 
 def parse_source(written: str) -> Source:
@@ -67,72 +140,94 @@ def read_pages(
     for kind in kinds:
         if kind not in given:
             say(f"This stage also trains on {kind}, which is not given.")
-    pages = Labelled()
+    # What the stage is validated on; where that is not given, what has a validation split; else all.
+    judges = given & set(validated_on) or given & set(VALIDATION_SPLITS) or given
+    train = validation = NO_PAGES
     for kind, folder in sources:
-        train, validation = _read_source(kind, folder, mapping, say)
-        pages.train += train
-        if _family(kind) in validated_on or not given & set(validated_on):
-            pages.validation += validation
-    if not pages.train:
+        own = _open(kind, folder, training_split(kind), mapping, say)
+        held_out = NO_PAGES
+        if _family(kind) in judges:
+            own, held_out = _held_out(kind, folder, own, mapping, say)
+        train, validation = train + own, validation + held_out
+    if not train:
         raise InputError(f"{sources[0][1]}: there is no page to train on.")
-    if not pages.validation:
+    if not validation:
         say("There is no page to spare: the checkpoint is chosen by a page that is trained on.")
-        pages.validation = pages.train[:1]
-    return pages
+        validation = train[:1]
+    return Labelled(train, validation)
 
 
-def read_test(source: Source, say: Say = print) -> list[LabelledPage]:
+def read_test(source: Source, say: Say = print) -> PageList:
     """The official test pages of a data set, or all pages of one that has no splits: for scoring alone."""
     kind, folder = source
-    return _read(kind, folder, "test" if _family(kind) in ("mthv2", "m5hisdoc") else None, None, say)
+    return _open(kind, folder, "test" if _family(kind) in SPLIT else None, None, say)
 
 
 def _family(kind: str) -> str:
     return kind.partition("-")[0]
 
 
-def _read_source(
-    kind: str, folder: Path, mapping: Mapping | None, say: Say
-) -> tuple[list[LabelledPage], list[LabelledPage]]:
-    """One data set's pages to train on, and to validate."""
-    split = "train" if _family(kind) in ("mthv2", "m5hisdoc") else None
-    train = _read(kind, folder, split, mapping, say)
-    if _family(kind) == "m5hisdoc":
-        return train, _read(kind, folder, "val", mapping, say)
+def training_split(kind: str) -> str | None:
+    """The name of the split to train on; None for a data set that is for training as a whole."""
+    return "train" if _family(kind) in SPLIT else None
+
+
+def _held_out(
+    kind: str, folder: Path, train: PageList, mapping: Mapping | None, say: Say
+) -> tuple[PageList, PageList]:
+    """The pages to train on, and those to validate: an official split, or every tenth of the former."""
+    split = VALIDATION_SPLITS.get(_family(kind))
+    if split is not None:
+        return train, _open(kind, folder, split, mapping, say)
     if len(train) < 2:
-        return train, []
-    held_out = range(0, len(train), HELD_OUT)
-    return [page for k, page in enumerate(train) if k not in held_out], [train[k] for k in held_out]
+        return train, NO_PAGES
+    numbers = np.asarray(train.numbers, np.int64)
+    kept = np.arange(len(numbers)) % HELD_OUT != 0
+    return PageList(train.sets, numbers[kept]), train[::HELD_OUT]
 
 
-def _read(
-    kind: str, folder: Path, split: str | None, mapping: Mapping | None, say: Say
-) -> list[LabelledPage]:
+def _open(kind: str, folder: Path, split: str | None, mapping: Mapping | None, say: Say) -> PageList:
+    """The pages of a data set that can be read, or of a large one all; `say` is told what is not there."""
     errors: list[InputError] = []
-    images = _Images(folder, kind)
-    found: list[LabelledPage] = []
+    one = DataSet(open_dataset(kind, folder, split, mapping, say, errors.append), _Images(folder, kind))
+    count = len(one.pages)
+    looked_at = range(count)
+    if count > LOOKED_THROUGH:
+        looked_at = range(0, count, count // SAMPLED)
+    good: list[int] = []
     lost: list[str] = []
-    for page in read_dataset(kind, folder, split, mapping, errors.append):
-        image = images.find(page.image)
-        if image is None:
+    for number in looked_at:
+        try:
+            page = one.pages.read(number)
+        except InputError as error:
+            errors.append(error)
+            continue
+        if one.images.find(page.image) is None:
             lost.append(page.image or "a page that names none")
         else:
-            found.append(LabelledPage(page, image))
-    if not found and errors:
+            good.append(number)
+    if errors and not good and not lost:
         raise errors[0]
+    of = f"{folder}" if len(looked_at) == count else f"{len(looked_at)} looked at in {folder}"
     if errors:
-        say(f"{len(errors)} pages of {folder} cannot be read. The first one: {errors[0]}")
+        say(f"{len(errors)} pages of {of} cannot be read. The first one: {errors[0]}")
     if lost:
-        say(f"{len(lost)} pages of {folder} have no image. The first one: {lost[0]}.")
-    return found
+        say(f"{len(lost)} pages of {of} have no image. The first one: {lost[0]}.")
+    if len(looked_at) < count:
+        return PageList((one,), range(count) if good else ())
+    return PageList((one,), np.array(good, np.int64))
 
 
+@dataclass(frozen=True, slots=True)
 class _Images:
     """Where the images of a data set lie."""
 
-    def __init__(self, root: Path, kind: str) -> None:
-        self.root, self.kind = root, kind
-        self.books: dict[str, dict[int, Path]] = {}
+    root: Path
+    kind: str
+    numbered: Callable[[Path], dict[int, str]] = field(
+        default_factory=lambda: lru_cache(maxsize=BOOKS)(_numbered), compare=False
+    )
+    """The images of a book, known of those that were drawn last."""
 
     def find(self, name: str) -> Path | None:
         path = self._page_of_a_book(name) if self.kind == "hisdoc1b" else self.root / name
@@ -146,13 +241,14 @@ class _Images:
         book = found[1]
         for suffix in BOOK_SUFFIXES:
             book = book.removesuffix(suffix)
-        if book not in self.books:
-            folder = self.root / "images" / book
-            self.books[book] = _numbered(sorted(folder.iterdir())) if folder.is_dir() else {}
-        return self.books[book].get(int(found[2]))
+        folder = self.root / "images" / book
+        image = self.numbered(folder).get(int(found[2]))
+        return folder / image if image else None
 
 
-def _numbered(paths: Iterable[Path]) -> dict[int, Path]:
-    """Images by the number at the end of their names."""
-    numbers = ((path, re.search(r"(\d+)$", path.stem)) for path in paths)
-    return {int(n[1]): path for path, n in numbers if n and path.suffix.lower() in IMAGE_SUFFIXES}
+def _numbered(folder: Path) -> dict[int, str]:
+    """The images of a book by the number at the end of their names."""
+    if not folder.is_dir():
+        return {}
+    numbers = ((path, re.search(r"(\d+)$", path.stem)) for path in sorted(folder.iterdir()))
+    return {int(n[1]): path.name for path, n in numbers if n and path.suffix.lower() in IMAGE_SUFFIXES}

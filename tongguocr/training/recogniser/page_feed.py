@@ -23,7 +23,7 @@ from tongguocr.tokens.codec import Codec
 from tongguocr.training.loop import Batch
 from tongguocr.training.recogniser.block_feed import Painted
 from tongguocr.training.recogniser.blocks import Targets, stack_targets
-from tongguocr.training.recogniser.labelled import Labelled
+from tongguocr.training.recogniser.labelled import Labelled, draw
 from tongguocr.training.recogniser.pages import LeftOut, PageRecipe, Sample, make_samples
 from tongguocr.training.recogniser.validation import ValidationSet
 
@@ -89,15 +89,13 @@ class PageMaker:
     codec: Codec
     seed: int
 
-    def train(self, number: int, epoch: int) -> Made:
-        rng = np.random.default_rng([self.seed, epoch, number]) if self.recipe.augment else None
-        return make_samples(self.pages.train[number], self.recipe, self.codec, rng)
-
-    def validation(self, number: int, _: int) -> Made:
-        return make_samples(self.pages.validation[number], self.recipe, self.codec, None)
-
     def make(self, name: str, number: int, epoch: int) -> Made:
-        return (self.train if name == "train" else self.validation)(number, epoch)
+        page = draw(self.pages.train if name == "train" else self.pages.validation, number)
+        if isinstance(page, str):
+            return [], Counter({page: 1})
+        changed = name == "train" and self.recipe.augment
+        rng = np.random.default_rng([self.seed, epoch, number]) if changed else None
+        return make_samples(page, self.recipe, self.codec, rng)
 
     def batches(self, samples: Sequence[Sample], rng: np.random.Generator | None) -> list[list[Sample]]:
         return make_batches(samples, self.recipe.batch_pixels, rng)
@@ -172,9 +170,9 @@ class PageFeed(Generic[SampleT, ValidationT]):
 
     def _batches(self, epoch: int, first: int) -> Iterator[Batch]:
         rng = np.random.default_rng([self.maker.seed, epoch])
-        order = rng.permutation(len(self.maker.pages.train))[self.number :: self.count].tolist()
+        order = rng.permutation(len(self.maker.pages.train))[self.number :: self.count]
         windows = [order[k : k + WINDOW] for k in range(0, len(order), WINDOW)]
-        made = self._made(("train", page, epoch) for window in windows[first:] for page in window)
+        made = self._made(("train", int(page), epoch) for window in windows[first:] for page in window)
         for number, window in enumerate(windows[first:], start=first):
             samples = [sample for _ in window for sample in next(made)]
             mixed = np.random.default_rng([self.maker.seed, epoch, number])
