@@ -172,8 +172,9 @@ class _Loop:
         with checkpoints.average.in_place() if checkpoints.average is not None else nullcontext():
             if figures := self.task.validate():
                 checkpoints.log(self._position() | figures)
-                if figures[self.task.metric] >= progress.best:
-                    progress.best = figures[self.task.metric]
+                is_best = figures[self.task.metric] >= progress.best
+                progress.best = max(progress.best, figures[self.task.metric])
+                if is_best or self.run.keep == "last":
                     self.task.save(checkpoints.folder)
         if figures:
             checkpoints.save()

@@ -10,9 +10,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 from tongguocr.training.settings import fill
+
+LossMean: TypeAlias = Literal["sequences", "tokens"]
 
 
 @dataclass(slots=True)
@@ -76,6 +78,9 @@ class Run:
     """Share of input tokens that are replaced, and of input places that lie about two features off."""
     jitter: float = 0.15
     """Features by which all other input places are off."""
+    loss_mean: LossMean = "sequences"
+    """What the text loss is the mean of: `sequences`, each with the mean of its own tokens, as in the paper's
+    equation (1/T); or all `tokens` of a batch alike, so that a page counts more than a word."""
     smoothing: float = 0.02
     """Label smoothing of the text loss."""
     dense: tuple[float, float] = (1.0, 0.4)
@@ -84,6 +89,8 @@ class Run:
     """Weight of the pointer's loss."""
     validate_every: float = 5.0
     """Minutes between validations of data without epochs, and between resume files within an epoch."""
+    keep: Literal["best", "last"] = "best"
+    """The weights that a run leaves: those that validated best, or the last ones."""
     checkpoint_every: float = 5.0
     """Minutes between resume files of data without epochs, whose validations are long."""
     frozen: tuple[str, ...] = ()
@@ -97,6 +104,10 @@ class Run:
     def __post_init__(self) -> None:
         if max(self.limits.steps, self.limits.minutes, self.limits.epochs) <= 0:
             raise ValueError("a run needs a limit: steps, minutes or epochs")
+        if self.loss_mean not in get_args(LossMean):
+            raise ValueError("loss_mean is sequences or tokens")
+        if self.keep not in ("best", "last"):
+            raise ValueError("keep is best or last")
 
     def rate(self, step: int, passed: float) -> float:
         """The part of the learning rates after so many steps, `passed` being the share of the run gone."""

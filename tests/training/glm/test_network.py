@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from glm_models import RARE, make_batch, make_pretrained, make_samples
@@ -10,7 +12,7 @@ from tongguocr.engines.glm.pretrained import PretrainedModel
 from tongguocr.engines.glm.processor import patch_pictures
 from tongguocr.training.glm.expand import expand
 from tongguocr.training.glm.network import CharacterPlaces, GlmTrainingNetwork, first_head_scores
-from tongguocr.training.glm.samples import GlmBatch
+from tongguocr.training.glm.samples import GlmBatch, GlmSample, collate
 
 
 @pytest.fixture(scope="module")
@@ -42,10 +44,30 @@ def test_the_loss_is_the_library_s_over_the_answer_alone(
             labels=torch.where(batch.answer, batch.ids, -100),
         ).loss
         for chunk in (3, 2048):
-            network = GlmTrainingNetwork(model, chunk=chunk)
+            network = GlmTrainingNetwork(model, chunk=chunk, loss_mean="tokens")
             found = network.losses(batch.ids, batch.ids, batch.positions, batch.answer, patches, grids)
             assert found.loss.item() == pytest.approx(wanted.item(), rel=1e-5)
             assert found.dense.item() == 0
+
+
+def test_the_paper_s_loss_is_the_mean_of_the_samples_own_means(pretrained: PretrainedModel) -> None:
+    samples, prompt, processor = make_samples(pretrained), pretrained.prompt, pretrained.processor
+
+    def loss(of: list[GlmSample], **settings: Any) -> float:
+        batch = collate(of, prompt, processor)
+        patches, grids = patch_pictures(batch.pictures, processor)
+        network = GlmTrainingNetwork(pretrained.model, **settings)
+        given = (batch.ids, batch.ids, batch.positions, batch.answer)
+        with torch.no_grad():
+            return network.losses(*given, patches, grids).loss.item()
+
+    alone = [loss([sample]) for sample in samples]
+    for chunk in (3, 2048):
+        assert loss(samples, chunk=chunk) == pytest.approx(sum(alone) / len(alone), rel=1e-5)
+    lengths = [len(sample.answer) for sample in samples]
+    by_tokens = sum(one * count for one, count in zip(alone, lengths, strict=True)) / sum(lengths)
+    assert loss(samples, loss_mean="tokens") == pytest.approx(by_tokens, rel=1e-5)
+    assert abs(by_tokens - sum(alone) / len(alone)) > 1e-3, "the two differ on these samples"
 
 
 def test_heads_are_asked_as_the_library_asks_them(pretrained: PretrainedModel, batch: GlmBatch) -> None:

@@ -22,15 +22,13 @@ from tongguocr.engines.guard import Guarded
 from tongguocr.errors import InputError
 from tongguocr.reader import Reader
 from tongguocr.training.glm.expand import expand
-from tongguocr.training.glm.samples import (
-    GlmMaker,
-    collate,
-)
+from tongguocr.training.glm.samples import GlmMaker, collate, write_answer
 from tongguocr.training.glm.stage import GlmPageStage
 from tongguocr.training.glm.task import GlmPageTask
 from tongguocr.training.glm.train import find_glm_start, train_glm_pages
 from tongguocr.training.glm.trainer import MODEL
 from tongguocr.training.recogniser.labelled import read_pages
+from tongguocr.training.recogniser.page_feed import PageFeed
 from tongguocr.training.run import Limits
 from tongguocr.training.stage import SHIPPED_STAGES, find_stage, load_glm_page_stage
 
@@ -162,6 +160,44 @@ def test_a_killed_run_goes_on(root: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert all(torch.allclose(states[0][name], states[1][name], atol=1e-6) for name in states[0])
 
 
+def test_the_last_weights_are_kept_where_the_stage_says_so(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pages = read_pages([("folder", root / "mine")], say=quiet)
+    pages.train = pages.train[:2]
+    stage = with_epochs(load_glm_page_stage(root / "stage.toml"), 2)
+    saved = list[tuple[str, float]]()
+    for keep in ("best", "last"):
+        figures = iter((0.5, 0.9, 0.1))
+        monkeypatch.setattr(GlmPageTask, "validate", lambda _, left=figures: {"AR": next(left)})
+        monkeypatch.setattr(
+            GlmPageTask, "save", lambda task, _, k=keep: saved.append((k, task.trainer.network.training))
+        )
+        kept = replace(stage, run=replace(stage.run, keep=keep))
+        train_glm_pages(pages, kept, load_pretrained(str(root / "model")), root / f"keep-{keep}", CPU, quiet)
+    assert [name for name, _ in saved] == ["best"] * 2 + ["last"] * 3
+    state = torch.load(root / "keep-last" / "resume.pt", weights_only=True)
+    assert state["progress"]["best"] == 0.9
+
+
+def test_validation_takes_every_page_anew_each_time(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tongguocr.training.recogniser.page_feed.WINDOW", 2)
+    pages = read_pages([("folder", root / "mine")], say=quiet)
+    pages.validation = pages.train[:5]
+    stage, pretrained = load_glm_page_stage(root / "stage.toml"), load_pretrained(str(root / "model"))
+    for most, wanted in ((0, range(5)), (3, (0, 2, 4))):
+        recipe = replace(stage.pages, granularity="page", validation_pages=most)
+        maker = GlmMaker(pages, recipe, stage.settings, pretrained.prompt, pretrained.processor, 1)
+        feed = PageFeed(maker, 0)
+        read = [[s.text for batch in feed.validation_sets(CPU) for s in batch] for _ in range(2)]
+        texts = [
+            write_answer(p.lines, p.width, p.height, True) for p in (pages.train[k].page for k in wanted)
+        ]
+        assert sorted(read[0]) == sorted(texts) and read[0] == read[1]
+        sizes = [len(batch) for batch in feed.validation_sets(CPU)]
+        assert max(sizes) <= 2, "no more than a window's pages are in memory"
+
+
 def test_the_shipped_stages_are_the_paper_s() -> None:
     table = {
         1: (("hisdoc1b", "mthv2", "m5hisdoc"), "page", 768, 6144, 3e-5, 3),
@@ -185,6 +221,8 @@ def test_the_shipped_stages_are_the_paper_s() -> None:
             1.0,
         )
         assert (run.warm_up, run.matrix_rate, run.least, pages.validated_on) == (0.1, 0.0, 0.0, ("m5hisdoc",))
+        assert (run.loss_mean, pages.validation_pages) == ("sequences", 0)
+        assert run.keep == ("last" if number == 1 else "best")
         assert held.settings.transitions and held.settings.saved == "bfloat16" and not pages.augment
         assert run.rate(0, 0.05) == pytest.approx(0.5) and run.rate(9, 0.1) == 1.0 and run.rate(9, 1.0) < 1e-9
 

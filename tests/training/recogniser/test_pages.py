@@ -27,7 +27,7 @@ from tongguocr.training.distributed import ProcessGroup
 from tongguocr.training.loop import even_batches
 from tongguocr.training.recogniser.blocks import IGNORED
 from tongguocr.training.recogniser.labelled import read_pages
-from tongguocr.training.recogniser.losses import losses
+from tongguocr.training.recogniser.losses import losses, token_weights
 from tongguocr.training.recogniser.model import Recogniser
 from tongguocr.training.recogniser.page_feed import PageFeed, PageMaker, make_batches, stack_samples
 from tongguocr.training.recogniser.pages import (
@@ -40,7 +40,7 @@ from tongguocr.training.recogniser.pages import (
     make_samples,
     place_characters,
 )
-from tongguocr.training.run import Limits, Run
+from tongguocr.training.run import Limits, LossMean, Run
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -285,3 +285,28 @@ def test_pages_in_every_format_train(folder: Path, tmp_path: Path) -> None:
     for labelled in (*pages.train, *pages.validation):
         (one,), left_out = make_samples(labelled, PageRecipe("page"), CODEC, None)
         assert not left_out and text_of(one) == [line.text for line in page.lines]
+
+
+def test_what_a_token_counts() -> None:
+    taught = torch.tensor([[1, 1, 1, 0], [0, 1, 0, 0], [0, 0, 0, 0]]).bool()
+    assert token_weights(taught, "tokens").tolist() == pytest.approx([0.25] * 4)
+    assert token_weights(taught, "sequences").tolist() == pytest.approx([1 / 6] * 3 + [1 / 2])
+    assert token_weights(taught[2:], "sequences").tolist() == []
+
+
+def test_the_small_model_s_loss_is_the_mean_of_the_samples_own_means() -> None:
+    torch.manual_seed(5)
+    model, cpu = Recogniser(SIZE).eval(), torch.device("cpu")
+    long, short = sample(64, 64, count=4), sample(64, 64, count=1)
+
+    def loss(samples: list[Sample], mean: LossMean) -> float:
+        run = Run(Limits(epochs=1), loss_mean=mean, corrupted=0.0, jitter=0.0, smoothing=0.1)
+        said, painted = stack_samples(samples, CODEC).to(cpu)
+        with torch.no_grad():
+            return float(losses(model, said, painted, run, CODEC.bos, cpu).text)
+
+    alone = [loss([one], "sequences") for one in (long, short)]
+    assert loss([long, short], "sequences") == pytest.approx(sum(alone) / 2, rel=1e-4)
+    # Tokens and their ends: five of one, two of the other.
+    assert loss([long, short], "tokens") == pytest.approx((5 * alone[0] + 2 * alone[1]) / 7, rel=1e-4)
+    assert abs(alone[0] - alone[1]) > 1e-3

@@ -105,6 +105,9 @@ def test_stages_are_the_papers(
     assert (run.learning_rate, run.matrix_rate, run.limits) == (rate, 0, Limits(epochs=epochs))
     assert (run.betas, run.clip, run.warm_up) == ((0.9, 0.999), 1.0, 0.1)
     assert run.rate(5, 0.05) == pytest.approx(0.5) and run.rate(5, 0.1) == 1 and run.rate(5, 1) < 0.03
+    if name != "tune":
+        assert run.rate(5, 1) < 1e-9 and run.loss_mean == "sequences" and pages.validation_pages == 0
+        assert run.keep == ("last" if name == "1" else "best")
 
 
 @pytest.mark.parametrize(
@@ -115,6 +118,8 @@ def test_stages_are_the_papers(
         ("[run]\nepochs = 0.5\n[pages]", "wrong value for epochs"),
         ("[run]\nepochs = 3\nbetas = [0.9]\n[pages]", "wrong value for betas"),
         ("[run]\nepochs = 3\nclip = true\n[pages]", "wrong value for clip"),
+        ('[run]\nepochs = 3\nkeep = "first"\n[pages]', "keep is best or last"),
+        ('[run]\nepochs = 3\nloss_mean = "pages"\n[pages]', "loss_mean is sequences or tokens"),
         ('[run]\nepochs = 3\n[pages]\ngranularity = "line"', "page or block"),
         ("[run]\nepochs = 3\n[pages]\nlongest_side = 100", "a multiple of 64"),
         ("[run]\nepochs = 3\n[pages]\nkinds = 3", "wrong value for kinds"),

@@ -24,7 +24,7 @@ DEFAULTS = {
     "validate_every": 4.0,
 }
 """Where the detector's [run] is not that of the recognisers."""
-UNUSED = ("gentle", "corrupted", "jitter", "smoothing", "dense", "pointer", "frozen", "compile")
+UNUSED = ("gentle", "corrupted", "jitter", "loss_mean", "smoothing", "dense", "pointer", "frozen", "compile")
 """Settings of [run] that only recognisers have."""
 
 

@@ -19,6 +19,8 @@ from torch.utils.checkpoint import checkpoint
 
 from tongguocr.engines.glm.network import GlmNetwork, Rotation
 from tongguocr.engines.glm.processor import Grid
+from tongguocr.training.recogniser.losses import token_weights
+from tongguocr.training.run import LossMean
 
 IGNORED = -100
 """The target of places that are not scored, as in torch's cross entropy."""
@@ -61,9 +63,11 @@ class CharacterPlaces(NamedTuple):
 class GlmTrainingNetwork(GlmNetwork):
     """A model of GLM-OCR's class with its losses and, while it is trained from nothing, its dense head."""
 
-    def __init__(self, model: Any, dense: bool = False, chunk: int = 2048) -> None:
+    def __init__(
+        self, model: Any, dense: bool = False, chunk: int = 2048, loss_mean: LossMean = "sequences"
+    ) -> None:
         super().__init__(model)
-        self.chunk = chunk
+        self.chunk, self.loss_mean = chunk, loss_mean
         width = model.config.text_config.hidden_size
         self.dense = (
             nn.Sequential(nn.LayerNorm(width), nn.Linear(width, width, bias=False)) if dense else None
@@ -88,14 +92,16 @@ class GlmTrainingNetwork(GlmNetwork):
         images = self.encode_images(patches, grids)
         states, heads = self._guided_states(self.embed(given, images), positions, places)
         scored = answer[:, 1:]
-        loss, accuracy = self._score(states[:, :-1][scored], ids[:, 1:][scored])
+        weights = token_weights(scored, self.loss_mean)
+        loss, accuracy = self._score(states[:, :-1][scored], ids[:, 1:][scored], weights)
         dense = loss.new_zeros(())
         if places is not None and self.dense is not None:
             at = sum(
                 (images[places.around[:, k]] * places.weights[:, k, None] for k in range(4)),
                 start=images.new_zeros(()),
             )
-            dense = self._score(self.dense(at), places.targets)[0]
+            known = places.targets != IGNORED
+            dense = self._score(self.dense(at), places.targets, known / known.sum().clamp(min=1))[0]
         return Losses(loss, accuracy, dense, heads)
 
     def _guided_states(
@@ -114,19 +120,18 @@ class GlmTrainingNetwork(GlmNetwork):
 
         return self.hidden_states(hidden, positions, before_layer=guide), HeadScores(*scores)
 
-    def _score(self, states: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-        """Mean loss and share of right tokens, in chunks whose scores are not kept."""
+    def _score(self, states: Tensor, targets: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
+        """The weighted sum of losses and the share of right tokens, in chunks whose scores are not kept."""
         sums = states.new_zeros(2, dtype=torch.float32)
-        for part, target in zip(
-            torch.split(states, self.chunk), torch.split(targets, self.chunk), strict=True
-        ):
-            sums = sums + checkpoint(self._score_chunk, part, target, use_reentrant=False)
-        loss, right = sums / (targets != IGNORED).sum().clamp(min=1)
-        return loss, right.detach()
+        parts = (torch.split(given, self.chunk) for given in (states, targets, weights))
+        for part in zip(*parts, strict=True):
+            sums = sums + checkpoint(self._score_chunk, *part, use_reentrant=False)
+        return sums[0], (sums[1] / (targets != IGNORED).sum().clamp(min=1)).detach()
 
-    def _score_chunk(self, states: Tensor, targets: Tensor) -> Tensor:
+    def _score_chunk(self, states: Tensor, targets: Tensor, weights: Tensor) -> Tensor:
         scores = self.model.lm_head(states).float()
-        loss = F.cross_entropy(scores, targets, ignore_index=IGNORED, reduction="sum")
+        each = F.cross_entropy(scores, targets, ignore_index=IGNORED, reduction="none")
+        loss = (each * weights).sum()
         return torch.stack([loss, (scores.argmax(-1) == targets).sum().float()])
 
 

@@ -7,7 +7,7 @@ to look, and input tokens that are sometimes wrong.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,8 @@ class GlmPageTask:
     """Answers about labelled pages."""
 
     trainer: GlmTrainer
-    validation_sets: tuple[list[GlmSample], ...]
+    validation_sets: Callable[[], Iterable[list[GlmSample]]]
+    """Batches to validate on, made anew each time: a thousand pages of pictures are not held."""
     metric: str = "AR"
 
     @property
@@ -53,7 +54,7 @@ class GlmPageTask:
         if not self.trainer.validates:
             return {}
         texts, moves = list[tuple[str, str]](), list[tuple[str, str]]()
-        for batch in self.validation_sets:
+        for batch in self.validation_sets():
             for sample, ids in zip(batch, self._read(batch), strict=True):
                 wanted, found = (self.trainer.prompt.decode(part) for part in (sample.answer, ids))
                 texts.append(("".join(x.text for x in wanted), "".join(x.text for x in found)))

@@ -6,6 +6,7 @@ the weights that read the validation pages best, and resume.pt, from which the s
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -53,7 +54,7 @@ def train_glm_pages(
         group = join_group(device)
         shown = ImageSettings(settings.square and recipe.granularity == "block", recipe.longest_side)
         trainer, checkpoints = make_trainer(pretrained, run, settings, out, group, shown, dense=False)
-        validation_sets = feed.validation_sets(group.device) if trainer.validates else ()
+        validation_sets = partial(feed.validation_sets, group.device)
         with explain_out_of_memory(out, settings):
             train(
                 GlmPageTask(trainer, validation_sets), feed.to(group.device), run, checkpoints, group, report

@@ -125,7 +125,7 @@ def make_trainer(
     dense: bool,
 ) -> tuple[GlmTrainer, Checkpoints]:
     """The network on its device with its optimisers, as far as an earlier run of this folder has come."""
-    network = GlmTrainingNetwork(pretrained.model, dense, settings.chunk)
+    network = GlmTrainingNetwork(pretrained.model, dense, settings.chunk, run.loss_mean)
     if dense and pretrained.folder and (pretrained.folder / DENSE).exists() and network.dense is not None:
         network.dense.load_state_dict(torch.load(pretrained.folder / DENSE, weights_only=True))
     network.to(group.device).train()

@@ -17,7 +17,7 @@ from torch import Tensor
 from tongguocr.training.recogniser.block_feed import Painted
 from tongguocr.training.recogniser.blocks import IGNORED, NO_PLACE, Targets
 from tongguocr.training.recogniser.model import NOWHERE, STRIDE, EncodedImage, Recogniser
-from tongguocr.training.run import Run
+from tongguocr.training.run import LossMean, Run
 
 
 class Losses(NamedTuple):
@@ -57,12 +57,21 @@ def losses(
         scores = model.score(states[wanted]).float()
         dense_scores = model.score(at_places(encoded.dense, points, of_block, grid)).float()
     targets = torch.where(within(points, grid), work.characters, IGNORED)
-    text = F.cross_entropy(scores, tokens[wanted], label_smoothing=run.smoothing)
+    each = F.cross_entropy(scores, tokens[wanted], label_smoothing=run.smoothing, reduction="none")
+    text = (each * token_weights(wanted, run.loss_mean)).sum()
     # A page of characters without tokens of their own has no dense targets at all: then the loss is 0.
     count = (targets != IGNORED).sum().clamp(min=1)
     dense = F.cross_entropy(dense_scores, targets, ignore_index=IGNORED, reduction="sum") / count
     right = (scores.argmax(-1) == tokens[wanted]).float().mean()
     return Losses(text, dense, pointer_loss(pointed, points, work.places, grid), right)
+
+
+def token_weights(taught: Tensor, mean: LossMean) -> Tensor:
+    """What each token that is taught (sequences x tokens, some of them) counts in the loss; together 1."""
+    per_sequence = taught.sum(1, keepdim=True)
+    if mean == "tokens":
+        return taught[taught] / per_sequence.sum().clamp(min=1)
+    return (taught / per_sequence.clamp(min=1) / (per_sequence > 0).sum().clamp(min=1))[taught]
 
 
 def total(found: Losses, run: Run, passed: float) -> Tensor:

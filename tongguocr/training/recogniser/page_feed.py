@@ -12,6 +12,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -145,7 +146,7 @@ class PageFeed(Generic[SampleT, ValidationT]):
         self.maker, self.number, self.count, self.workers = maker, number, count, workers
         self.report, self.device = report, torch.device("cpu")
         self.left_out: LeftOut = Counter()
-        self.samples = 0
+        self.samples, self.told = 0, False
         self.pool: ProcessPoolExecutor | None = None
         if workers:
             context = multiprocessing.get_context("fork")
@@ -172,36 +173,44 @@ class PageFeed(Generic[SampleT, ValidationT]):
         rng = np.random.default_rng([self.maker.seed, epoch])
         order = rng.permutation(len(self.maker.pages.train))[self.number :: self.count]
         windows = [order[k : k + WINDOW] for k in range(0, len(order), WINDOW)]
-        made = self._made(("train", int(page), epoch) for window in windows[first:] for page in window)
+        made = self._results(("train", int(page), epoch) for window in windows[first:] for page in window)
         for number, window in enumerate(windows[first:], start=first):
-            samples = [sample for _ in window for sample in next(made)]
+            samples = self._collect(made, len(window), self.left_out)
+            self.samples += len(samples)
             mixed = np.random.default_rng([self.maker.seed, epoch, number])
             batches = self.maker.batches(samples, mixed)
             for k, batch in enumerate(batches, start=1):
                 share = (number + k / len(batches)) / len(windows)
                 yield Batch(self.maker.stack(batch).to(self.device), len(batch), number, share)
 
-    def validation_sets(self, device: torch.device) -> tuple[ValidationT, ...]:
-        """The validation pages in batches, as the task wants them."""
+    def validation_sets(self, device: torch.device) -> Iterator[ValidationT]:
+        """The validation pages in batches, as the task wants them; made anew each time, window by window."""
         pages, most = self.maker.pages.validation, self.maker.recipe.validation_pages
-        numbers = np.linspace(0, len(pages) - 1, min(len(pages), most)).round().astype(int).tolist()
-        before = self.left_out.copy()
-        jobs = (("validation", number, 0) for number in numbers)
-        samples = [sample for made in self._made(jobs) for sample in made]
-        if not samples:
-            reasons = describe_left_out(self.left_out - before)
+        numbers = np.linspace(0, len(pages) - 1, min(len(pages), most or len(pages))).round().astype(int)
+        made = self._results(("validation", int(number), 0) for number in numbers)
+        left_out, count = LeftOut(), 0
+        for begin in range(0, len(numbers), WINDOW):
+            samples = self._collect(made, len(numbers[begin : begin + WINDOW]), left_out)
+            count += len(samples)
+            for batch in self.maker.batches(samples, None):
+                yield self.maker.validation_set(batch, device)
+        if not count:
+            reasons = describe_left_out(left_out)
             raise InputError(f"{pages[0].image}: no validation page gives a sample: {reasons}.")
-        self.left_out, self.samples = before, 0
-        return tuple(self.maker.validation_set(batch, device) for batch in self.maker.batches(samples, None))
+        if left_out and not self.told:
+            self.report(f"{count} samples to validate on; left out: {describe_left_out(left_out)}.")
+        self.told = True
 
-    def _made(self, jobs: Iterable[tuple[str, int, int]]) -> Iterator[list[SampleT]]:
-        """Each job's samples, in the order of the jobs, whoever made them."""
-        for samples, left_out in self._results(jobs):
-            self.left_out += left_out
-            self.samples += len(samples)
-            yield samples
+    def _collect(self, made: Iterator[Made], pages: int, left_out: LeftOut) -> list[SampleT]:
+        """The samples of the next so many pages, whoever made them; what was left out is added up."""
+        samples: list[SampleT] = []
+        for found, left in islice(made, pages):
+            samples += found
+            left_out.update(left)
+        return samples
 
     def _results(self, jobs: Iterable[tuple[str, int, int]]) -> Iterator[Made]:
+        """What each job made, in the order of the jobs."""
         if self.pool is None:
             yield from (self.maker.make(*job) for job in jobs)
             return

@@ -59,8 +59,8 @@ class PageRecipe:
     """Pixels of a batch at most, filling included; a single picture may have more."""
     weights: tuple[float, float, float] = (2.0, 2.0, 1.0)
     """Of block, adjacent and page penalties when blocks are cut: the paper's lambdas."""
-    validation_pages: int = 100
-    """Validation pages at most."""
+    validation_pages: int = 0
+    """Validation pages at most, spread evenly; 0 for all of the split, as in the paper."""
     augment: bool = True
     scale: tuple[float, float] = (0.9, 1.1)
     brightness: float = 0.08

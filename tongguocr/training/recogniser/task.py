@@ -104,7 +104,7 @@ def train_pages(
     try:
         group = join_group(device)
         checkpoints, forward = prepare(model, codec, run, out, group)
-        validator = Validator(codec, feed.validation_sets(group.device), ()) if group.is_main else None
+        validator = Validator(codec, tuple(feed.validation_sets(group.device)), ()) if group.is_main else None
         task = RecogniserTask(model, forward, run, codec.bos, group.device, validator)
         train(task, feed.to(group.device), run, checkpoints, group, report)
     finally:
