@@ -2,10 +2,11 @@
 
 Pages of three sources, lines and order known and text not: the made-up layouts of bench.layouts; pages that
 `tongguocr synth` composes of real columns (--fonts, --text), no ink needed; the labelled line boxes of real
-woodblock pages (--real, a folder with pages.jsonl). First table: how many pages are cut otherwise than with the
-paper's default (2,2,1), for each setting of its table 6. Second: what the default segmentation still pays, by
-group. Third: the pages recut where one term is left out; a term whose absence changes nothing has no say.
-Fourth: other constants of ours, each with the pages that any setting of the grid recuts, and (4,4,1) alone.
+woodblock pages (--real, a folder with pages.jsonl). First table: how many pages are cut otherwise than with
+the paper's default (2,2,1), for each setting of its table 6. Second: what the default segmentation still
+pays, by group. Third: the pages recut where one term is left out; a term whose absence changes nothing has
+no say. Fourth: other constants of ours, each with the pages that any setting of the grid recuts, and
+(4,4,1) alone.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ tables share runs through one --out.
 
 from __future__ import annotations
 
+import gc
 import json
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from hashlib import sha256
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -158,10 +160,47 @@ def _train(shop: Workshop, row: Row, count: int, seed: int, start: str, folder: 
     shop.say(f"{row.name}: training stage {use.number} ({use.granularity}, seed {seed}) in {folder}.")
     if shop.gpus > 1:
         _launch(shop, row, sources, start, folder)
+    elif shop.device.type == "cpu":
+        train_here(stage, sources, start, row.transitions, folder, shop.device, shop.say)
     else:
-        pages = read_pages(sources, stage.pages.kinds, stage.pages.validated_on, stage.mapping, shop.say)
-        shop.family.train(stage, pages, start, row.transitions, folder, shop.device, shop.say)
+        _train_apart(stage, sources, start, row.transitions, folder, shop.device)
     (folder / DONE).touch()
+
+
+def train_here(
+    stage: PagesStage,
+    sources: Sequence[Source],
+    start: str,
+    transitions: bool,
+    folder: Path,
+    device: torch.device,
+    say: Say = print,
+) -> None:
+    """One run, in this process."""
+    pages = read_pages(sources, stage.pages.kinds, stage.pages.validated_on, stage.mapping, say)
+    find_family(start).train(stage, pages, start, transitions, folder, device, say)
+
+
+def _train_apart(
+    stage: PagesStage,
+    sources: Sequence[Source],
+    start: str,
+    transitions: bool,
+    folder: Path,
+    device: torch.device,
+) -> None:
+    """One run in a process of its own: what makes batches is forked, and this process has read on the GPU."""
+    gc.collect()
+    torch.cuda.empty_cache()
+    given = (stage, sources, start, transitions, folder, device)
+    process = get_context("spawn").Process(target=train_here, args=given)
+    process.start()
+    try:
+        process.join()
+    finally:
+        process.terminate()
+    if process.exitcode:
+        raise InputError(f"{folder}: training did not end well; what it said stands above.")
 
 
 def _launch(shop: Workshop, row: Row, sources: Sequence[Source], start: str, folder: Path) -> None:
