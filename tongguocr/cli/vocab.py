@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 HELP = "find the characters that deserve a token of their own"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "corpus", type=Path, nargs="+", metavar="CORPUS", help="text, .txt folder, count .tsv"
+        "corpus", nargs="+", metavar="CORPUS", help="text, .txt folder, count .tsv, or data set as KIND=DIR"
     )
     parser.add_argument(
         "--tokenizer", type=Path, required=True, metavar="PATH", help="tokenizer.json, folder"
@@ -22,4 +23,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     from tongguocr.tokens.vocabulary import make_vocabulary
 
-    print(make_vocabulary(args.corpus, args.tokenizer, args.output, args.min_count))
+    with TemporaryDirectory(prefix="tongguocr-") as folder:
+        corpora = [_as_text(written, Path(folder) / f"{k}.txt") for k, written in enumerate(args.corpus)]
+        print(make_vocabulary(corpora, args.tokenizer, args.output, args.min_count))
+
+
+def _as_text(written: str, text: Path) -> Path:
+    """The corpus itself; of a data set, the text of its training split, written here."""
+    from tongguocr.training.datasets.corpus import write_corpus
+    from tongguocr.training.datasets.sources import DATASETS, parse_source, recognise
+
+    path, named = Path(written), written.partition("=")[0] in DATASETS and "=" in written
+    kind = None if named else recognise(path)
+    if not named and kind is None:
+        return path
+    write_corpus([parse_source(written) if named else (kind or "", path)], text)
+    return text

@@ -1,7 +1,8 @@
 """Corpus files in, stretches of ideographs with their counts out: what vocabulary mining reads.
 
 A corpus is a UTF-8 text file, a folder with such files named *.txt at any depth, or a frequency table: a
-.tsv file whose header names the columns `char` and `total`. Files are streamed, never held whole.
+.tsv file whose header names the columns `char` and `total`. Files are streamed, never held whole. What is
+known to be validation or test text is refused: characters are mined from training text alone (paper 3.2).
 """
 
 from __future__ import annotations
@@ -19,6 +20,12 @@ MAX_RUN = 1000
 MAX_TOTAL = 10**15
 _CHUNK = 1 << 20
 
+TRAINING = "train"
+"""The split that may be mined."""
+LABELS = ("label_textline", "label_char")
+"""Folders in which data sets have their labels, of all splits together."""
+_HEADER = "# tongguocr corpus:"
+
 _RANGES = "".join(f"{chr(first)}-{chr(last)}" for _, first, last in IDEOGRAPH_BLOCKS)
 _RUN = re.compile(f"[{_RANGES}]{{1,{MAX_RUN}}}")
 
@@ -29,6 +36,7 @@ def count_ideographs(corpora: Iterable[Path]) -> Counter[str]:
     for corpus in corpora:
         counts: Counter[str] = Counter()
         for file in corpus_files(corpus):
+            check_training_text(file)
             if is_table(file):
                 for char, total in read_table(file):
                     counts[char] += total
@@ -51,6 +59,30 @@ def corpus_files(corpus: Path) -> list[Path]:
     if not files:
         raise InputError(f"{corpus}: the folder holds no .txt files.")
     return files
+
+
+def make_header(parts: Iterable[tuple[str, str]]) -> str:
+    """The first line of a text made of data sets: each one's kind and split."""
+    return f"{_HEADER} {', '.join(f'{split} of {kind}' for kind, split in parts)}"
+
+
+def check_training_text(file: Path) -> None:
+    """Refuse a text that says it is of another split than the training split, and data sets' label files."""
+    if any(part in LABELS for part in file.resolve().parts):
+        raise InputError(
+            f"{file}: these are labels of a data set, those of its test pages among them; give the data set"
+            " as KIND=DIR, and its training split is taken."
+        )
+    try:
+        with file.open("rb") as stream:
+            first = stream.readline(10_000).decode(errors="ignore").removeprefix("\ufeff").strip()
+    except OSError as error:
+        raise InputError(f"{file}: cannot be read ({error.strerror}).") from error
+    if not first.startswith(_HEADER):
+        return
+    for part in first.removeprefix(_HEADER).split(","):
+        if part.split()[:1] != [TRAINING]:
+            raise InputError(f"{file}: this is text of {part.strip()}; only training text is mined.")
 
 
 def text_files(corpora: Sequence[Path]) -> list[Path]:

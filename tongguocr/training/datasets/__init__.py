@@ -7,6 +7,8 @@ hisdoc1b    HisDoc1B, one annotation file a book
 folder      any folder of JSON, PAGE or ALTO files
 indexed     pages that stay on the disk until they are drawn
 book_index  where in HisDoc1B's files they lie
+sources     how they are named on the command line, and which splits they have
+corpus      their text alone
 
 None of them is shipped. A page that cannot be read raises an InputError that names the file and the row; give
 `on_error` to record it and go on with the next page.
@@ -24,6 +26,7 @@ from tongguocr.training.datasets.hisdoc1b import Mapping, open_hisdoc1b, read_hi
 from tongguocr.training.datasets.indexed import IndexedPages, OnError, read_all
 from tongguocr.training.datasets.m5hisdoc import open_m5hisdoc, read_m5hisdoc
 from tongguocr.training.datasets.mthv2 import open_mthv2, read_mthv2
+from tongguocr.training.datasets.sources import DATASETS
 
 __all__ = [
     "DATASETS",
@@ -37,17 +40,6 @@ __all__ = [
     "read_m5hisdoc",
     "read_mthv2",
 ]
-
-DATASETS = (
-    "mthv2",
-    "m5hisdoc",
-    "m5hisdoc-regular",
-    "m5hisdoc-hard",
-    "m5hisdoc-both",
-    "hisdoc1b",
-    "folder",
-)
-"""Kinds of data sets. `m5hisdoc` alone is the regular half, as in the paper."""
 
 
 def read_dataset(

@@ -27,11 +27,11 @@ from numpy.typing import NDArray
 from tongguocr.errors import InputError
 from tongguocr.page import Page
 from tongguocr.sources import IMAGE_SUFFIXES
-from tongguocr.training.datasets import DATASETS, IndexedPages, Mapping, open_dataset
+from tongguocr.training.datasets import IndexedPages, Mapping, open_dataset
 from tongguocr.training.datasets.hisdoc1b import BOOK_SUFFIXES
+from tongguocr.training.datasets.sources import SPLITS, Source, family, official_split
+from tongguocr.training.datasets.sources import parse_source as parse_source
 
-Source: TypeAlias = tuple[str, Path]
-"""A kind of data set and its folder."""
 Say: TypeAlias = Callable[[str], None]
 
 LOOKED_THROUGH = 10_000
@@ -42,10 +42,8 @@ BOOKS = 256
 """Books whose images are known at one time."""
 HELD_OUT = 10
 """One page in so many is for validation, where no data set of a run says which."""
-SPLIT = ("mthv2", "m5hisdoc")
-"""Data sets with official splits to train on and to test on."""
-VALIDATION_SPLITS = {"m5hisdoc": "val"}
-"""Those with an official split to validate on."""
+VALIDATION = "val"
+"""What a split to validate on is called."""
 _PAGE_IMAGE = re.compile(r"(.+)#page=(\d+)")
 
 
@@ -117,14 +115,6 @@ def draw(pages: Sequence[LabelledPage], number: int) -> LabelledPage | str:
         return "pages whose labels cannot be read"
 
 
-def parse_source(written: str) -> Source:
-    """KIND=DIR as it is typed."""
-    kind, sign, folder = written.partition("=")
-    if not sign or not folder or kind not in DATASETS:
-        raise InputError(f"{written}: pages are given as KIND=DIR, KIND being one of {', '.join(DATASETS)}.")
-    return kind, Path(folder)
-
-
 def read_pages(
     sources: Sequence[Source],
     kinds: Sequence[str] = (),
@@ -133,20 +123,22 @@ def read_pages(
     say: Say = print,
 ) -> Labelled:
     """All pages of these data sets that have an image; `say` is told what is not there."""
-    given = {_family(kind) for kind, _ in sources}
+    given = {family(kind) for kind, _ in sources}
     for kind, folder in sources:
-        if kinds and _family(kind) not in kinds:
+        if kinds and family(kind) not in kinds:
             raise InputError(f"{folder}: this stage trains on {', '.join(kinds)}, not on {kind}.")
     for kind in kinds:
         if kind not in given:
             say(f"This stage also trains on {kind}, which is not given.")
     # What the stage is validated on; where that is not given, what has a validation split; else all.
-    judges = given & set(validated_on) or given & set(VALIDATION_SPLITS) or given
+    judges = (
+        given & set(validated_on) or {name for name in given if VALIDATION in SPLITS.get(name, ())} or given
+    )
     train = validation = NO_PAGES
     for kind, folder in sources:
-        own = _open(kind, folder, training_split(kind), mapping, say)
+        own = _open(kind, folder, official_split(kind, "train"), mapping, say)
         held_out = NO_PAGES
-        if _family(kind) in judges:
+        if family(kind) in judges:
             own, held_out = _held_out(kind, folder, own, mapping, say)
         train, validation = train + own, validation + held_out
     if not train:
@@ -160,25 +152,15 @@ def read_pages(
 def read_test(source: Source, say: Say = print) -> PageList:
     """The official test pages of a data set, or all pages of one that has no splits: for scoring alone."""
     kind, folder = source
-    return _open(kind, folder, "test" if _family(kind) in SPLIT else None, None, say)
-
-
-def _family(kind: str) -> str:
-    return kind.partition("-")[0]
-
-
-def training_split(kind: str) -> str | None:
-    """The name of the split to train on; None for a data set that is for training as a whole."""
-    return "train" if _family(kind) in SPLIT else None
+    return _open(kind, folder, official_split(kind, "test"), None, say)
 
 
 def _held_out(
     kind: str, folder: Path, train: PageList, mapping: Mapping | None, say: Say
 ) -> tuple[PageList, PageList]:
     """The pages to train on, and those to validate: an official split, or every tenth of the former."""
-    split = VALIDATION_SPLITS.get(_family(kind))
-    if split is not None:
-        return train, _open(kind, folder, split, mapping, say)
+    if VALIDATION in SPLITS.get(family(kind), ()):
+        return train, _open(kind, folder, VALIDATION, mapping, say)
     if len(train) < 2:
         return train, NO_PAGES
     numbers = np.asarray(train.numbers, np.int64)
