@@ -44,7 +44,8 @@ def prepare(chosen: argparse.Namespace) -> None:
     drawn = ("--fonts", chosen.fonts, "--text", chosen.text)
     pages = ("-n", chosen.count, "--seed", 5, "--size", chosen.size, "--format", "json")
     step(work / "drawn.done", "synth", *pages, *drawn, "--out", work / "drawn")
-    step(work / "test.done", "synth", "--bench", *drawn, "--format", "json", "--out", work / "test")
+    if chosen.test is None:
+        step(work / "test.done", "synth", "--bench", *drawn, "--format", "json", "--out", work / "test")
     data = ("--counts", chosen.counts, "--most", chosen.common, "--out", work / "data")
     step(work / "data.done", "train-data", *drawn, *data)
 
@@ -68,7 +69,14 @@ def make_tables(chosen: argparse.Namespace) -> None:
         more += ["--lambdas", "reading"] if table == "6" else []
         step(
             work / f"never-{table}",
-            *("reproduce", table, "--pages", f"folder={work / 'drawn'}", "--test", f"folder={work / 'test'}"),
+            *(
+                "reproduce",
+                table,
+                "--pages",
+                f"folder={work / 'drawn'}",
+                "--test",
+                f"folder={chosen.test or work / 'test'}",
+            ),
             *("--start", work / "base" / "model", "--added", work / "added.txt", "--stages", chosen.stages),
             *("--minutes", chosen.minutes, "--seeds", chosen.seeds, "--device", chosen.device),
             *("--lines", chosen.lines, "--out", work / "tables", *more),
@@ -81,6 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--fonts", type=Path, metavar="DIR")
     parser.add_argument("--text", type=Path, metavar="FILE")
     parser.add_argument("--counts", type=Path, metavar="TSV")
+    parser.add_argument("--test", type=Path, metavar="DIR", help="pages to test on, not the frozen benchmark")
     parser.add_argument("--count", type=int, default=1000, metavar="N", help="pages to train on")
     parser.add_argument("--size", default="1200x1200", metavar="WxH", help="they fit into so many pixels")
     parser.add_argument("--common", type=int, default=COMMON, metavar="N", help="characters with tokens")

@@ -24,8 +24,9 @@ import torch
 
 from tongguocr.errors import InputError
 from tongguocr.files import make_folder, read_bytes, write_bytes
+from tongguocr.training.datasets.sources import Source
 from tongguocr.training.glm.expand import read_added
-from tongguocr.training.recogniser.labelled import Say, Source, read_pages
+from tongguocr.training.recogniser.labelled import Say, read_pages
 from tongguocr.training.reproduce.families import Family, PagesStage, find_family, fit, load_stages
 from tongguocr.training.reproduce.stage_file import write_stage
 from tongguocr.training.reproduce.tables import LARGE, Row, StageUse

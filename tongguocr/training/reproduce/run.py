@@ -16,7 +16,7 @@ from tongguocr.errors import InputError
 from tongguocr.evaluate.metrics import METRICS
 from tongguocr.evaluate.protocols import PROTOCOLS, check_installed
 from tongguocr.files import make_folder, write_bytes
-from tongguocr.training.recogniser.labelled import Source
+from tongguocr.training.datasets.sources import Source
 from tongguocr.training.reproduce.chain import Workshop, run_folder, short_digest, train_row
 from tongguocr.training.reproduce.families import Showing
 from tongguocr.training.reproduce.layout import Result, Sheet, to_csv, to_latex, to_markdown

@@ -21,7 +21,8 @@ from tongguocr.page import Line, Page, turn_pixels
 from tongguocr.reader import look_for_white, without_text
 from tongguocr.sources import load_pixels
 from tongguocr.training.datasets import read_dataset
-from tongguocr.training.recogniser.labelled import Say, Source
+from tongguocr.training.datasets.sources import Source
+from tongguocr.training.recogniser.labelled import Say
 
 SPLIT = ("mthv2", "m5hisdoc")
 """Data sets with an official test split; of others all pages are read."""
