@@ -58,7 +58,7 @@ def write_set(root: Path, pages: int, characters: str) -> int:
         count = min(A_BOOK, pages - book * A_BOOK)
         page = _page("".join(rng.choice(list(characters), COLUMNS * ROWS)))
         rows = ",".join(page.replace('"page": 0', f'"page": {n + 1}', 1) for n in range(count))
-        written += (root / "annos" / f"b{book:05d}.json").write_text(f'{{"pages": [{rows}]}}', "utf-8")
+        written += (root / "annos" / f"b{book:05d}.json").write_bytes(f'{{"pages": [{rows}]}}'.encode())
         (root / "books" / f"b{book:05d}.pdf").touch()
         folder = root / "images" / f"b{book:05d}"
         folder.mkdir()

@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from tongguocr.engines.devices import is_half
 from tongguocr.errors import MissingExtraError
 
 CLOCK = 10
@@ -68,10 +69,11 @@ class ProcessGroup:
         return time.monotonic()
 
     def memory(self) -> dict[str, float]:
-        """For the log: the most of a GPU's memory that this process has had."""
-        if self.device.type != "cuda":
+        """For the log: the most of a GPU's or NPU's memory that this process has had."""
+        if not is_half(self.device):
             return {}
-        return {"GiB": round(torch.cuda.max_memory_allocated(self.device) / 2**30, 1)}
+        most = torch.get_device_module(self.device).max_memory_allocated(self.device)
+        return {"GiB": round(most / 2**30, 1)}
 
     def close(self) -> None:
         """The work is done."""
@@ -102,7 +104,7 @@ class AccelerateGroup(ProcessGroup):
         from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 
         # On a GPU parameters travel in half precision; gradients are summed in single.
-        half = MixedPrecisionPolicy(torch.bfloat16, torch.float32) if self.device.type == "cuda" else None
+        half = MixedPrecisionPolicy(torch.bfloat16, torch.float32) if is_half(self.device) else None
         for part in (*parts, model):
             fully_shard(part, mp_policy=half or MixedPrecisionPolicy())
 

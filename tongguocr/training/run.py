@@ -80,7 +80,7 @@ class Run:
     """Features by which all other input places are off."""
     loss_mean: LossMean = "sequences"
     """What the text loss is the mean of: `sequences`, each with the mean of its own tokens, as in the paper's
-    equation (1/T); or all `tokens` of a batch alike, so that a page counts more than a word."""
+    equation 12 (1/T); or all `tokens` of a batch alike, so that a page counts more than a word."""
     smoothing: float = 0.02
     """Label smoothing of the text loss."""
     dense: tuple[float, float] = (1.0, 0.4)

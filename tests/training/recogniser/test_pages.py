@@ -40,6 +40,7 @@ from tongguocr.training.recogniser.pages import (
     make_samples,
     place_characters,
 )
+from tongguocr.training.recogniser.validation import accuracy, page_accuracy
 from tongguocr.training.run import Limits, LossMean, Run
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -310,3 +311,17 @@ def test_the_small_model_s_loss_is_the_mean_of_the_samples_own_means() -> None:
     # Tokens and their ends: five of one, two of the other.
     assert loss([long, short], "tokens") == pytest.approx((5 * alone[0] + 2 * alone[1]) / 7, rel=1e-4)
     assert abs(alone[0] - alone[1]) > 1e-3
+
+
+def test_a_validation_is_the_mean_of_its_pages() -> None:
+    pairs = [("天地", "天地"), ("玄黃宇宙" * 5, "玄黃宇宙" * 5), ("洪荒", "日月盈昃"), ("日月", "日")]
+    # The first two are one page, then one with more mistakes than characters, then one that is half right.
+    assert page_accuracy(pairs, ["a", "a", "b", "c"]) == pytest.approx((1 - 1 + 0.5) / 3)
+    assert accuracy(pairs) == pytest.approx(1 - 5 / 26)
+
+
+def test_samples_know_their_page(folder: Path) -> None:
+    pages = read_pages([("folder", folder / "mine")])
+    maker = PageMaker(pages, PageRecipe(), CODEC, 1)
+    sets = list(PageFeed(maker, 0).validation_sets(torch.device("cpu")))
+    assert [page for one in sets for page in one.pages] == [str(one.image) for one in pages.validation]

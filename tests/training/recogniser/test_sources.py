@@ -9,7 +9,6 @@ from dataset_files import LINE, add_book, add_page
 from labelled_pages import write_pages
 from PIL import Image
 
-from tongguocr.engines.devices import pick_device
 from tongguocr.errors import InputError
 from tongguocr.training.recogniser.labelled import parse_source, read_pages
 from tongguocr.training.recogniser.stage import PageStage
@@ -79,13 +78,6 @@ def test_sources_with_mistakes(written: str) -> None:
         parse_source(written)
 
 
-def test_devices_with_mistakes() -> None:
-    assert pick_device("cpu").type == "cpu"
-    for name in ("gpu", "meta", ""):
-        with pytest.raises(InputError, match="no device"):
-            pick_device(name)
-
-
 @pytest.mark.parametrize(
     ("name", "granularity", "side", "tokens", "rate", "epochs"),
     [
@@ -107,7 +99,7 @@ def test_stages_are_the_papers(
     assert run.rate(5, 0.05) == pytest.approx(0.5) and run.rate(5, 0.1) == 1 and run.rate(5, 1) < 0.03
     if name != "tune":
         assert run.rate(5, 1) < 1e-9 and run.loss_mean == "sequences" and pages.validation_pages == 0
-        assert run.keep == ("last" if name == "1" else "best")
+        assert run.keep == ("last" if name == "1" else "best") and pages.validation_mean == "pages"
 
 
 @pytest.mark.parametrize(
@@ -118,6 +110,7 @@ def test_stages_are_the_papers(
         ("[run]\nepochs = 0.5\n[pages]", "wrong value for epochs"),
         ("[run]\nepochs = 3\nbetas = [0.9]\n[pages]", "wrong value for betas"),
         ("[run]\nepochs = 3\nclip = true\n[pages]", "wrong value for clip"),
+        ('[run]\nepochs = 3\n[pages]\nvalidation_mean = "lines"', "pages or characters"),
         ('[run]\nepochs = 3\nkeep = "first"\n[pages]', "keep is best or last"),
         ('[run]\nepochs = 3\nloss_mean = "pages"\n[pages]', "loss_mean is sequences or tokens"),
         ('[run]\nepochs = 3\n[pages]\ngranularity = "line"', "page or block"),

@@ -101,13 +101,13 @@ class HfEngine(Engine):
             import torch
         except ImportError:
             raise MissingExtraError("The engine hf", "glm") from None
-        from tongguocr.engines.devices import pick_device
+        from tongguocr.engines.devices import is_half, pick_device
         from tongguocr.engines.glm.image_settings import load_image_settings
         from tongguocr.engines.glm.network import GlmNetwork
         from tongguocr.engines.glm.pretrained import load_pretrained
 
         self.settings, self.device = settings, pick_device(device)
-        half = torch.bfloat16 if self.device.type == "cuda" else torch.float32
+        half = torch.bfloat16 if is_half(self.device) else torch.float32
         pretrained = load_pretrained(name, half)
         assert pretrained.folder is not None
         self.image_settings = load_image_settings(pretrained.folder)
@@ -151,6 +151,8 @@ class HfEngine(Engine):
         """Read the blocks of these numbers together; in two parts, if the device has no room for all."""
         import torch
 
+        from tongguocr.engines.devices import is_half
+
         watches = [self._watch(blocks[k]) for k in numbers]
         try:
             answers = self.generate(
@@ -164,7 +166,8 @@ class HfEngine(Engine):
                 raise InputError(
                     f"The device {self.device} has too little memory to read a block of this model's size."
                 ) from None
-            torch.cuda.empty_cache()
+            if is_half(self.device):
+                torch.get_device_module(self.device).empty_cache()
             half = len(numbers) // 2
             yield from self._read_batch(numbers[:half], blocks, pictures)
             yield from self._read_batch(numbers[half:], blocks, pictures)

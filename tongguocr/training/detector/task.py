@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from tongguocr.engines.devices import is_half
 from tongguocr.training.checkpoint import open_checkpoints
 from tongguocr.training.detector.feed import Source, WindowFeed
 from tongguocr.training.detector.model import FILE, Detector, save_detector
@@ -39,7 +40,7 @@ class DetectorTask:
 
     def loss(self, content: Any, passed: float) -> tuple[Tensor, Mapping[str, Tensor]]:
         images, labels = content
-        with torch.autocast(images.device.type, torch.bfloat16, enabled=images.is_cuda):
+        with torch.autocast(images.device.type, torch.bfloat16, enabled=is_half(images.device)):
             maps = self.forward(images.contiguous(memory_format=torch.channels_last))
         found = losses(maps, labels, self.weights)
         return found["loss"], found

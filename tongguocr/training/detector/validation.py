@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from tongguocr.engines.devices import is_half
 from tongguocr.layout.link import link_characters
 from tongguocr.layout.peaks import Characters, Flags, Floats, Ints, find_peaks, without_echoes
 from tongguocr.training.detector.feed import Source
@@ -147,7 +148,7 @@ def count_found(model: Detector, one: ValidationSet, tally: Tally) -> None:
     """Count what a model finds in the images of a validation set."""
     for start in range(0, len(one.images), AT_ONCE):
         images = one.images[start : start + AT_ONCE].float() / 255
-        with torch.autocast(images.device.type, torch.bfloat16, enabled=images.is_cuda):
+        with torch.autocast(images.device.type, torch.bfloat16, enabled=is_half(images.device)):
             maps = model(images).float().cpu().numpy()
         for k, each in enumerate(maps):
             chars = without_echoes(find_peaks(each, THRESHOLD))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -66,6 +66,8 @@ class GlmSample:
     """Ids of the answer, with the end token."""
     tokens: int
     """Tokens of the whole sequence: prompt, picture, answer."""
+    page: str = ""
+    """The page's image."""
 
 
 def write_answer(lines: Sequence[Line], wide: float, high: float, transitions: bool) -> str:
@@ -200,7 +202,9 @@ class GlmMaker:
             return [], Counter({page: 1})
         changed = name == "train" and self.recipe.augment
         rng = np.random.default_rng([self.seed, epoch, number]) if changed else None
-        return make_glm_samples(page, self.recipe, self.settings, self.prompt, self.processor, rng)
+        settings = self.settings, self.prompt, self.processor
+        samples, left_out = make_glm_samples(page, self.recipe, *settings, rng)
+        return [replace(sample, page=str(page.image)) for sample in samples], left_out
 
     def batches(self, samples: Sequence[GlmSample], rng: np.random.Generator | None) -> list[list[GlmSample]]:
         """Samples in batches that a device has room for."""

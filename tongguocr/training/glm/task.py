@@ -25,7 +25,13 @@ from tongguocr.training.glm.network import IGNORED, CharacterPlaces, GlmTraining
 from tongguocr.training.glm.samples import GlmBatch, GlmSample
 from tongguocr.training.glm.trainer import GlmTrainer
 from tongguocr.training.recogniser.losses import neighbours, pointer_loss, within
-from tongguocr.training.recogniser.validation import SURPLUS, ValidationSet, Validator, accuracy
+from tongguocr.training.recogniser.validation import (
+    SURPLUS,
+    ValidationSet,
+    Validator,
+    accuracy,
+    page_accuracy,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +41,8 @@ class GlmPageTask:
     trainer: GlmTrainer
     validation_sets: Callable[[], Iterable[list[GlmSample]]]
     """Batches to validate on, made anew each time: a thousand pages of pictures are not held."""
+    by_page: bool = True
+    """Whether AR is the mean of the pages' own, as in the paper."""
     metric: str = "AR"
 
     @property
@@ -53,13 +61,15 @@ class GlmPageTask:
     def validate(self) -> dict[str, float]:
         if not self.trainer.validates:
             return {}
-        texts, moves = list[tuple[str, str]](), list[tuple[str, str]]()
+        texts, moves, pages = list[tuple[str, str]](), list[tuple[str, str]](), list[str]()
         for batch in self.validation_sets():
             for sample, ids in zip(batch, self._read(batch), strict=True):
+                pages.append(sample.page)
                 wanted, found = (self.trainer.prompt.decode(part) for part in (sample.answer, ids))
                 texts.append(("".join(x.text for x in wanted), "".join(x.text for x in found)))
                 moves.append((_moves(x.transition for x in wanted), _moves(x.transition for x in found)))
-        figures = {"AR": accuracy(texts), "transitions": accuracy(moves)}
+        read = page_accuracy(texts, pages) if self.by_page else accuracy(texts)
+        figures = {"AR": read, "transitions": accuracy(moves)}
         share = self.trainer.group.broadcast if self.trainer.sharded else float
         return {name: round(share(value), 4) for name, value in figures.items()}
 

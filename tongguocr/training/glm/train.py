@@ -56,9 +56,8 @@ def train_glm_pages(
         trainer, checkpoints = make_trainer(pretrained, run, settings, out, group, shown, dense=False)
         validation_sets = partial(feed.validation_sets, group.device)
         with explain_out_of_memory(out, settings):
-            train(
-                GlmPageTask(trainer, validation_sets), feed.to(group.device), run, checkpoints, group, report
-            )
+            task = GlmPageTask(trainer, validation_sets, recipe.validation_mean == "pages")
+            train(task, feed.to(group.device), run, checkpoints, group, report)
     finally:
         feed.stop()
 

@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from tongguocr.engines.devices import is_half
 from tongguocr.engines.glm.decoding import generate
 from tongguocr.engines.glm.image_settings import ImageSettings, save_image_settings
 from tongguocr.engines.glm.pretrained import PretrainedModel, save_pretrained
@@ -62,9 +63,9 @@ class GlmTrainer:
         return self.group.is_main or self.sharded
 
     def half(self) -> AbstractContextManager[None]:
-        """Half precision on a GPU."""
-        kind = self.group.device.type
-        return torch.autocast(kind, torch.bfloat16, enabled=kind == "cuda")
+        """Half precision on a GPU or an NPU."""
+        device = self.group.device
+        return torch.autocast(device.type, torch.bfloat16, enabled=is_half(device))
 
     def read(self, patches: Tensor, grids: Sequence[tuple[int, int]], longest: int) -> list[list[int]]:
         """The tokens that the network writes about pictures now."""

@@ -14,6 +14,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
+from tongguocr.engines.devices import is_half
 from tongguocr.training.recogniser.block_feed import Painted
 from tongguocr.training.recogniser.blocks import IGNORED, NO_PLACE, Targets
 from tongguocr.training.recogniser.model import NOWHERE, STRIDE, EncodedImage, Recogniser
@@ -50,7 +51,7 @@ def losses(
     given = torch.cat([torch.full_like(tokens[:, :1], bos), tokens[:, :-1]], 1)
     given = corrupt(given, run.corrupted, model.size.tokens)
     told = input_places(points, work.places, grid, run)
-    with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
+    with torch.autocast(device.type, torch.bfloat16, enabled=is_half(device)):
         images = images.contiguous(memory_format=torch.channels_last)
         encoded, states, pointed = (forward or model)(images, given, told)
         wanted = tokens != 0

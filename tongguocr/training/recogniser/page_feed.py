@@ -11,7 +11,7 @@ import multiprocessing
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
@@ -96,7 +96,8 @@ class PageMaker:
             return [], Counter({page: 1})
         changed = name == "train" and self.recipe.augment
         rng = np.random.default_rng([self.seed, epoch, number]) if changed else None
-        return make_samples(page, self.recipe, self.codec, rng)
+        samples, left_out = make_samples(page, self.recipe, self.codec, rng)
+        return [replace(sample, page=str(page.image)) for sample in samples], left_out
 
     def batches(self, samples: Sequence[Sample], rng: np.random.Generator | None) -> list[list[Sample]]:
         return make_batches(samples, self.recipe.batch_pixels, rng)
@@ -106,7 +107,8 @@ class PageMaker:
 
     def validation_set(self, samples: Sequence[Sample], device: torch.device) -> ValidationSet:
         images = self.stack(samples).images.to(device)
-        return ValidationSet(images, [list(sample.tokens[:-1]) for sample in samples])
+        pages = tuple(sample.page for sample in samples)
+        return ValidationSet(images, [list(sample.tokens[:-1]) for sample in samples], pages)
 
 
 _maker: Maker[Any, Any] | None = None

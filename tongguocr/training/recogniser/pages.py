@@ -59,6 +59,9 @@ class PageRecipe:
     """Pixels of a batch at most, filling included; a single picture may have more."""
     weights: tuple[float, float, float] = (2.0, 2.0, 1.0)
     """Of block, adjacent and page penalties when blocks are cut: the paper's lambdas."""
+    validation_mean: Literal["pages", "characters"] = "pages"
+    """Whether a validation's AR is the mean of the pages' own, as all of the paper's figures are, or that of
+    all characters together, in which a page that goes wrong altogether counts no more than it is long."""
     validation_pages: int = 0
     """Validation pages at most, spread evenly; 0 for all of the split, as in the paper."""
     augment: bool = True
@@ -73,6 +76,8 @@ class PageRecipe:
     def __post_init__(self) -> None:
         if self.granularity not in ("page", "block"):
             raise ValueError("granularity is page or block")
+        if self.validation_mean not in ("pages", "characters"):
+            raise ValueError("validation_mean is pages or characters")
         if self.longest_side < ROUNDED or self.longest_side % ROUNDED:
             raise ValueError(f"longest_side is a multiple of {ROUNDED}")
 
@@ -93,6 +98,8 @@ class Sample:
     """The token of each character, or IGNORED."""
     points: Places
     """n x 2: the middle of each character, in pixels of the picture."""
+    page: str = ""
+    """The page's image."""
 
 
 def make_samples(

@@ -104,7 +104,9 @@ def train_pages(
     try:
         group = join_group(device)
         checkpoints, forward = prepare(model, codec, run, out, group)
-        validator = Validator(codec, tuple(feed.validation_sets(group.device)), ()) if group.is_main else None
+        sets = tuple(feed.validation_sets(group.device)) if group.is_main else ()
+        by_page = stage.pages.validation_mean == "pages"
+        validator = Validator(codec, sets, (), by_page) if group.is_main else None
         task = RecogniserTask(model, forward, run, codec.bos, group.device, validator)
         train(task, feed.to(group.device), run, checkpoints, group, report)
     finally:

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean
 
 import torch
 from torch import Tensor
 
 from tongguocr.alignment import MATCH, align
+from tongguocr.engines.devices import is_half
 from tongguocr.tokens.codec import Codec
 from tongguocr.tokens.transitions import TRANSITIONS
 from tongguocr.training.recogniser.block_feed import Data, to_device
@@ -35,6 +37,8 @@ class ValidationSet:
 
     images: Tensor
     tokens: list[list[int]]
+    pages: tuple[str, ...] = ()
+    """Of labelled pages: the page that each image is of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +47,10 @@ class Validator:
 
     codec: Codec
     synthetic: tuple[ValidationSet, ...]
+    """Drawn blocks; or what is made of labelled pages."""
     real: tuple[ValidationSet, ...]
+    by_page: bool = False
+    """Whether AR is the mean of the labelled pages' own."""
 
     @staticmethod
     def prepare(data: Data, recipe: Recipe, atlas: GlyphAtlas, device: torch.device) -> Validator:
@@ -72,12 +79,16 @@ class Validator:
         for name, sets in (("", self.synthetic), ("real ", self.real)):
             if sets:
                 pairs = list(zip((ids for one in sets for ids in one.tokens), read(sets), strict=True))
-                figures[f"{name}AR"] = round(accuracy(self._texts(pairs)), 4)
+                pages = [page for one in sets for page in one.pages]
+                texts = self._texts(pairs)
+                found = page_accuracy(texts, pages) if self.by_page else accuracy(texts)
+                figures[f"{name}AR"] = round(found, 4)
                 figures[f"{name}transitions"] = round(accuracy(self._transitions(pairs)), 4)
         return figures
 
     def _read(self, model: Recogniser, one: ValidationSet) -> list[list[int]]:
-        half = torch.autocast(one.images.device.type, torch.bfloat16, enabled=one.images.is_cuda)
+        device = one.images.device
+        half = torch.autocast(device.type, torch.bfloat16, enabled=is_half(device))
         # A growing cache would have compiled layers compiled anew again and again.
         with half, torch.compiler.set_stance("force_eager"):
             longest = max(map(len, one.tokens)) + SURPLUS
@@ -135,6 +146,14 @@ def accuracy(pairs: Sequence[tuple[str, str]]) -> float:
         counts.update(align(wanted, found))
     wrong = sum(count for step, count in counts.items() if step != MATCH)
     return 1 - wrong / max(sum(len(wanted) for wanted, _ in pairs), 1)
+
+
+def page_accuracy(pairs: Sequence[tuple[str, str]], pages: Sequence[str]) -> float:
+    """The mean of the pages' AR, as the paper averages its figures; a page is one sample or several."""
+    of_page: dict[str, list[tuple[str, str]]] = {}
+    for page, pair in zip(pages, pairs, strict=True):
+        of_page.setdefault(page, []).append(pair)
+    return fmean(map(accuracy, of_page.values()))
 
 
 @torch.no_grad()
