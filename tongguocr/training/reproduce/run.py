@@ -209,6 +209,11 @@ def _notes(desk: Desk, lost: int) -> tuple[str, ...]:
     seeds = f" {len(order.seeds)} seeds." if len(order.seeds) > 1 else ""
     differing = switches.differing()
     other = f" Not as by default: {differing}." if differing else ""
+    wanted = "mthv2" if order.table == 3 else "m5hisdoc"
+    if any(kind.partition("-")[0] != wanted for kind, _ in order.tests):
+        other += (
+            f" The paper's rows are of {wanted}: these are other pages, so only directions can be compared."
+        )
     here = f"Here: {len(desk.pages)} test pages of {which}, {counted}; protocol {switches.protocol}."
     return (f"{here}{length}{seeds}{other}",)
 
