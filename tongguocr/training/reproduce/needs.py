@@ -15,6 +15,7 @@ from pathlib import Path
 from tongguocr.engines.glm.config import GlmSize
 from tongguocr.training.glm.estimate import Estimate, SampleSize
 from tongguocr.training.glm.samples import GlmSettings
+from tongguocr.training.recogniser.pages import Granularity
 from tongguocr.training.reproduce.run import MAIN_ROW, Order
 from tongguocr.training.reproduce.systems import SYSTEMS
 from tongguocr.training.reproduce.tables import LARGE, TITLES, Row, StageUse, make_table
@@ -24,6 +25,7 @@ PAGES = {"hisdoc1b": 3_163_330, "mthv2": 2_399, "m5hisdoc": 2_000}
 CHARACTERS = {"hisdoc1b": 342, "mthv2": 338, "m5hisdoc": 1_092}
 """Of a page, by the data sets' published totals."""
 TEST_PAGES = {"mthv2": 800, "m5hisdoc": 1_000}
+VALIDATION_PAGES = 1_000
 BLOCKS = 8
 """Of a page of MTHv2 or M5HisDoc, about."""
 SIDES, EPOCHS = (768, 1024, 1024), (3, 10, 15)
@@ -32,8 +34,9 @@ ADDED_ROWS = 20_000
 """Rows of added characters, about."""
 TOKEN_PIXELS = 28
 """Pixels a side that an image token of GLM-OCR stands for."""
-SECONDS_A_BLOCK, SECONDS_A_PAGE = 0.09, 1.0
-"""To read one with the published sizes on an H200 (docs/full_size.md); a page from its longer answer."""
+SECONDS_A_BLOCK, SECONDS_A_PAGE = 0.09, 1.4
+"""To read one with the published sizes on an H200 (docs/full_size.md): 32 blocks of 150 tokens in 2.8 s; half
+as many pages of 1,160 tokens together, each step as long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,7 @@ def describe_needs(order: Order) -> str:
     runs = list(_runs(order, rows))
     reading = _reading_hours(order, rows)
     if runs:
-        lines += ["", f"Training runs, {len(runs)} for {len(rows)} rows (stages are shared):"]
+        lines += ["", f"Training runs: {len(runs)}. Rows that they are for: {len(rows)} (stages are shared)."]
         lines += [f"  {run.name}: {run.hours:.1f} GPU hours" for run in runs]
     total = sum(run.hours for run in runs) + reading
     lines += ["", f"Reading: {reading:.1f} GPU hours. Together about {total:.1f} GPU hours of an H200."]
@@ -144,7 +147,7 @@ def _runs(order: Order, rows: tuple[Row, ...]) -> Iterator[RunNeed]:
 
 
 def stage_hours(use: StageUse) -> float:
-    """Hours of one GPU for a stage of the paper, by the published sizes."""
+    """Hours of one GPU for a stage of the paper, its validations included, by the published sizes."""
     kinds = [kind for kind in PAGES if kind != LARGE or (use.large and use.number == 1)]
     pages = sum(PAGES[kind] for kind in kinds)
     characters = sum(PAGES[kind] * CHARACTERS[kind] for kind in kinds) / pages
@@ -154,11 +157,18 @@ def stage_hours(use: StageUse) -> float:
     sample = SampleSize(seen, round(characters / parts * 16 / 15) + 1)
     size = GlmSize(rows=GlmSize().rows + ADDED_ROWS)
     settings = GlmSettings(batch_tokens=32_768)
-    return Estimate("", size, sample, pages * parts, EPOCHS[use.number - 1], settings).hours()
+    epochs = EPOCHS[use.number - 1]
+    trained = Estimate("", size, sample, pages * parts, epochs, settings).hours()
+    return trained + (epochs + 1) * reading_hours(use.granularity, VALIDATION_PAGES)
+
+
+def reading_hours(granularity: Granularity, pages: int) -> float:
+    """Hours of one GPU to read so many pages whole or in blocks."""
+    each = SECONDS_A_PAGE if granularity == "page" else BLOCKS * SECONDS_A_BLOCK
+    return each * pages / 3600
 
 
 def _reading_hours(order: Order, rows: tuple[Row, ...]) -> float:
     """Hours to read the test pages for all rows; table 8 reads nothing that table 7 has not read."""
     pages = order.most or TEST_PAGES["mthv2" if order.table == 3 else "m5hisdoc"]
-    each = [SECONDS_A_PAGE if row.read == "page" else BLOCKS * SECONDS_A_BLOCK for row in rows]
-    return sum(each) * pages * len(order.seeds) / 3600
+    return sum(reading_hours(row.read, pages) for row in rows) * len(order.seeds)
