@@ -21,8 +21,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from tongguocr.tokens.vocabulary import make_vocabulary
+    from tongguocr.tokens.vocabulary import check_request, make_vocabulary
 
+    check_request(args.output, args.min_count)
     with TemporaryDirectory(prefix="tongguocr-") as folder:
         corpora = [_as_text(written, Path(folder) / f"{k}.txt") for k, written in enumerate(args.corpus)]
         print(make_vocabulary(corpora, args.tokenizer, args.output, args.min_count))

@@ -148,12 +148,17 @@ def _remarks(candidates: Sequence[Candidate]) -> list[str]:
     return remarks
 
 
-def make_vocabulary(corpora: Sequence[Path], tokenizer: Path, output: Path, min_count: int = 1) -> str:
-    """The command `vocab`: write the added characters, one a line, and return the report."""
+def check_request(output: Path, min_count: int) -> None:
+    """Refuse what cannot be done before anything is read."""
     if min_count < 1:
         raise InputError(f"--min-count has to be 1 or more, not {min_count}.")
     if output.is_dir() or not output.parent.is_dir():
         raise InputError(f"{output}: cannot be written, because it is a folder or its folder does not exist.")
+
+
+def make_vocabulary(corpora: Sequence[Path], tokenizer: Path, output: Path, min_count: int = 1) -> str:
+    """The command `vocab`: write the added characters, one a line, and return the report."""
+    check_request(output, min_count)
     if output.resolve() in {file.resolve() for corpus in corpora for file in corpus_files(corpus)}:
         raise InputError(f"{output}: is a file of the corpus and would be overwritten.")
     base = open_base(tokenizer)

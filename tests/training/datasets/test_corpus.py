@@ -56,6 +56,13 @@ def test_a_data_set_is_mined_for_its_training_split_alone(sets: PublishedSets, t
     assert counts[str(sets.folder("mthv2"))] == counts[sets.source("mthv2")] == result.stdout.splitlines()
 
 
+def test_what_cannot_be_done_is_told_before_a_data_set_is_read(sets: PublishedSets, tmp_path: Path) -> None:
+    vocab = ("vocab", sets.source("mthv2"), "--tokenizer", sets.root / "tokenizer.json", "-o")
+    for options, said in (((tmp_path,), "it is a folder"), ((tmp_path / "a", "--min-count", 0), "1 or more")):
+        result = run_here(*vocab, *options)
+        assert result.returncode == 2 and said in result.stderr and not result.stdout
+
+
 def test_validation_and_test_text_is_refused(sets: PublishedSets, tmp_path: Path) -> None:
     vocab = ("vocab", "--tokenizer", sets.root / "tokenizer.json", "-o", tmp_path / "added.txt")
     for kind, split in (("mthv2", "test"), ("m5hisdoc", "val"), ("m5hisdoc-hard", "test")):
