@@ -27,9 +27,12 @@ from tongguocr.files import make_folder, read_bytes, write_bytes
 from tongguocr.training.datasets.sources import Source
 from tongguocr.training.glm.expand import read_added
 from tongguocr.training.recogniser.labelled import Say, read_pages
-from tongguocr.training.reproduce.families import Family, PagesStage, find_family, fit, load_stages
+from tongguocr.training.reproduce.families import Family, PagesStage, fit, load_stages
+from tongguocr.training.reproduce.glm_family import GlmFamily
+from tongguocr.training.reproduce.small_family import SmallFamily
 from tongguocr.training.reproduce.stage_file import write_stage
 from tongguocr.training.reproduce.tables import LARGE, Row, StageUse
+from tongguocr.weights import MANIFEST
 
 DONE, STAGE = "done", "stage.toml"
 
@@ -86,6 +89,14 @@ class Workshop:
             for family, kind, folder in families
             if (family in wanted if wanted else family != LARGE or use.large)
         ]
+
+
+def find_family(start: str) -> Family:
+    """The kind of model that these weights are of."""
+    path = Path(start)
+    if path.suffix == ".pt" or (path / MANIFEST).exists():
+        return SmallFamily()
+    return GlmFamily()
 
 
 def train_row(shop: Workshop, row: Row, seed: int) -> str:

@@ -1,8 +1,8 @@
 """The two kinds of model that the tables may be made with: GLM-OCR's class, of any size, and our small one.
 
 A family says how start weights get a row's tokens, how a stage is trained, and how pages are shown to what
-came out. Which one it is, the start weights tell: exported weights and a run's model.pt are ours, anything
-else is a folder or hub name of GLM-OCR's class.
+came out. Which one it is, the start weights tell (chain.find_family): exported weights and a run's model.pt
+are ours, anything else is a folder or hub name of GLM-OCR's class.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from tongguocr.training.recogniser.stage import PageStage
 from tongguocr.training.reproduce.tables import StageUse
 from tongguocr.training.run import Limits
 from tongguocr.training.stage import find_stage, load_stage
-from tongguocr.weights import MANIFEST
 
 PagesStage: TypeAlias = PageStage | GlmPageStage
 AnyStage = TypeVar("AnyStage", bound=PagesStage)
@@ -77,18 +76,6 @@ class Family(Protocol):
 
     def open(self, weights: str, showing: Showing, device: torch.device) -> Engine:
         """What reads with these weights."""
-
-
-def find_family(start: str) -> Family:
-    """The kind of model that these weights are of."""
-    path = Path(start)
-    if path.suffix == ".pt" or (path / MANIFEST).exists():
-        from tongguocr.training.reproduce.small_family import SmallFamily
-
-        return SmallFamily()
-    from tongguocr.training.reproduce.glm_family import GlmFamily
-
-    return GlmFamily()
 
 
 def load_stages(names: Sequence[str], family: Family) -> tuple[PagesStage, ...]:
