@@ -6,6 +6,7 @@ import csv
 from pathlib import Path
 
 import pytest
+import torch
 from commands import run_here
 from glm_models import make_pretrained
 from labelled_pages import CHARS, CODEC, SIZE
@@ -15,11 +16,15 @@ from tongguocr.engines.glm.pretrained import load_pretrained, save_pretrained
 from tongguocr.engines.weights import CODEC as CODEC_FILE
 from tongguocr.evaluate.files import evaluate
 from tongguocr.evaluate.metrics import METRICS
+from tongguocr.training.glm.stage import GlmBlockStage
 from tongguocr.training.loop import _Loop
 from tongguocr.training.recogniser.model import Recogniser
 from tongguocr.training.recogniser.restore import save_model
 from tongguocr.training.reproduce import reading, run, scored_pages
+from tongguocr.training.reproduce.chain import find_family, train_apart
+from tongguocr.training.reproduce.families import load_stages
 from tongguocr.training.reproduce.tables import OCCURRENCES, TABLES
+from tongguocr.training.stage import find_stage, load_glm_page_stage, load_stage
 
 pytestmark = [pytest.mark.usefixtures("one_thread"), pytest.mark.slow]
 
@@ -208,6 +213,31 @@ def test_the_small_recogniser_s_rows(root: Path) -> None:
     assert done.stdout.count("training stage") == 4
     done = run_here(*command(root, 5, "small-out", "--guard", "on", "--most", "1", glm=False))
     assert done.returncode == 0 and done.stdout.count("training stage") == 1, done.stderr
+
+
+def test_the_shipped_stages_of_the_tables() -> None:
+    paper = load_stages(("full-1", "full-2", "full-3"), find_family("bare"))
+    drawn = load_stages(("full-table-1", "full-table-2", "full-table-3"), find_family("bare"))
+    small = load_stages(("1", "2", "3"), find_family("model.pt"))
+    for stages in (paper, drawn, small):
+        assert [stage.pages.granularity for stage in stages] == ["page", "page", "block"]
+        assert [stage.pages.longest_side for stage in stages] == [768, 1024, 1024]
+    assert len({stage.run.limits for stage in drawn}) == 1 and not drawn[0].pages.kinds
+    base = load_stage(find_stage("full-drawn-base"))
+    assert isinstance(base, GlmBlockStage) and not base.settings.transitions
+
+
+def test_a_run_of_its_own_process_is_the_same(root: Path) -> None:
+    """As on a GPU, where what makes batches must be forked before the device is touched."""
+    run_here(*command(root, 5, "all"))
+    stage = next((root / "all" / "runs").glob("1-block-vt-1-*")) / "stage.toml"
+    settings = load_glm_page_stage(stage)
+    start = next((root / "all" / "starts").glob("vt-*"))
+    sources = [("mthv2", root / "mthv2"), ("m5hisdoc", root / "m5hisdoc")]
+    train_apart(settings, sources, str(start), True, root / "apart", torch.device("cpu"))
+    runs = (stage.parent, root / "apart")
+    ours, theirs = (load_pretrained(str(run / "model")).model.state_dict() for run in runs)
+    assert all(torch.allclose(ours[name], theirs[name], atol=1e-6) for name in ours)
 
 
 @pytest.mark.parametrize("table", TABLES)

@@ -175,7 +175,7 @@ def _train(shop: Workshop, row: Row, count: int, seed: int, start: str, folder: 
     elif shop.device.type == "cpu":
         train_here(stage, sources, start, row.transitions, folder, shop.device, shop.say)
     else:
-        _train_apart(stage, sources, start, row.transitions, folder, shop.device)
+        train_apart(stage, sources, start, row.transitions, folder, shop.device)
     (folder / DONE).touch()
 
 
@@ -193,7 +193,7 @@ def train_here(
     find_family(start).train(stage, pages, start, transitions, folder, device, say)
 
 
-def _train_apart(
+def train_apart(
     stage: PagesStage,
     sources: Sequence[Source],
     start: str,

@@ -20,6 +20,9 @@ from tongguocr.training.glm.trainer import MODEL
 from tongguocr.training.recogniser.labelled import Labelled, Say
 from tongguocr.training.reproduce.families import Showing
 
+TOGETHER, IMAGE_TOKENS = 64, 60_000
+"""Pictures that a GPU reads at one time, and their tokens."""
+
 
 class GlmFamily:
     """GLM-OCR's class."""
@@ -70,7 +73,10 @@ class GlmFamily:
 
     def open(self, weights: str, showing: Showing, device: torch.device) -> Engine:
         """The engine hf, with pictures as a row wants them."""
-        settings = HfSettings() if showing.guard else HfSettings(longest=showing.longest)
+        settings = HfSettings(longest=0 if showing.guard else showing.longest)
+        if device.type != "cpu":
+            # What does not fit is read in two parts.
+            settings = replace(settings, rows=TOGETHER, image_tokens=IMAGE_TOKENS)
         engine = HfEngine(weights, settings, str(device))
         held = engine.image_settings
         square = held.square if showing.square is None else showing.square
