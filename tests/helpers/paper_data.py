@@ -28,7 +28,7 @@ kinds = {kinds}
 validated_on = ["m5hisdoc"]
 granularity = "{granularity}"
 longest_side = {side}
-longest = 150
+longest = 80
 validation_pages = 2
 augment = false
 """
@@ -99,7 +99,7 @@ def write_data(root: Path) -> Path:
     root.mkdir(parents=True, exist_ok=True)
     font = make_font(root / "tiny.ttf")
     write_mthv2(root / "mthv2", font, 8, 4)
-    write_m5hisdoc(root / "m5hisdoc", font, 6, 3, 4)
+    write_m5hisdoc(root / "m5hisdoc", font, 6, 3, 3)
     write_hisdoc1b(root / "hisdoc1b", font, 12)
     return root
 

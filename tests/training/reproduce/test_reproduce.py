@@ -150,15 +150,14 @@ def test_lost_pages_stay_in_the_mean(root: Path, tmp_path: Path) -> None:
     data = write_data(tmp_path / "data")
     half = data / "m5hisdoc" / "M5HisDoc_regular"
     (half / "images" / "p9.png").unlink()
-    (half / "images" / "p10.png").write_bytes(b"no image")
-    (half / "label_textline" / "p11.txt").write_text("nonsense\n", encoding="utf-8")
+    (half / "label_textline" / "p10.txt").write_text("nonsense\n", encoding="utf-8")
     words = command(root, 5, "lost", "--test", f"m5hisdoc-regular={data / 'm5hisdoc'}")
     done = run_here(*words)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("counts as lost") >= 3
-    assert "4 test pages of m5hisdoc-regular, 3 of them lost" in done.stdout
+    assert done.stdout.count("counts as lost") >= 2
+    assert "3 test pages of m5hisdoc-regular, 2 of them lost" in done.stdout
     row = rows_of(root / "lost" / "table-5.csv")[-2]
-    assert float(row["NED"]) >= 75 and float(row["RO-ED"]) >= 75 and float(row["CR"]) <= 25
+    assert float(row["NED"]) >= 66 and float(row["RO-ED"]) >= 66 and float(row["CR"]) <= 34
 
 
 def test_other_switches_make_other_rows(root: Path) -> None:
@@ -248,6 +247,17 @@ def test_a_dry_run_says_what_is_missing(table: int, root: Path) -> None:
     assert ("hisdoc1b" in bare.stdout) == (table in (3, 4, 9))
     full = run_here(*command(root, table, "dry", "--dry-run", "--minutes", "6", "--seeds", "2"))
     assert full.returncode == 0 and "MISSING" not in full.stdout and not (root / "dry").exists()
+    assert "2 of 2 seeds left" in full.stdout
+
+
+def test_a_dry_run_knows_what_is_done_and_settings_of_the_machine_change_nothing(root: Path) -> None:
+    run_here(*command(root, 5, "all"))
+    words = command(root, 5, "all", "--dry-run")
+    assert run_here(*words).stdout.count(", done: 0.0 GPU hours") == 2
+    for path in write_stages(root, glm=True).split(","):
+        text = Path(path).read_text(encoding="utf-8")
+        Path(path).write_text(text.replace("checkpointing = false", "batch_tokens = 99"), encoding="utf-8")
+    assert run_here(*words).stdout.count(", done: 0.0 GPU hours") == 2
 
 
 def test_what_does_not_go_together_is_a_sentence(root: Path) -> None:

@@ -35,6 +35,19 @@ from tongguocr.training.reproduce.tables import LARGE, Row, StageUse
 from tongguocr.weights import MANIFEST
 
 DONE, STAGE = "done", "stage.toml"
+OF_THE_MACHINE = frozenset(
+    [
+        "workers",
+        "compile",
+        "checkpointing",
+        "chunk",
+        "shard",
+        "batch_tokens",
+        "batch_pixels",
+        "validate_every",
+    ]
+)
+"""Settings that do not make a run another one."""
 
 
 @dataclass(frozen=True)
@@ -104,15 +117,15 @@ def train_row(shop: Workshop, row: Row, seed: int) -> str:
     weights = _expanded(shop, row)
     for count in range(1, len(row.chain) + 1):
         folder = run_folder(shop, row, count, seed)
-        if not (folder / DONE).exists():
+        if not is_trained(shop, row, count, seed):
             _train(shop, row, count, seed, weights, folder)
         weights = shop.family.weights(folder)
     return weights
 
 
-def is_trained(shop: Workshop, row: Row, seed: int) -> bool:
-    """Whether there is nothing left to train of a row."""
-    return (run_folder(shop, row, len(row.chain), seed) / DONE).exists()
+def is_trained(shop: Workshop, row: Row, count: int, seed: int) -> bool:
+    """Whether the first `count` stages of a row are done."""
+    return (run_folder(shop, row, count, seed) / DONE).exists()
 
 
 def run_folder(shop: Workshop, row: Row, count: int, seed: int) -> Path:
@@ -128,10 +141,19 @@ def _digest(shop: Workshop, row: Row, count: int, seed: int) -> str:
     data = [shop.data_of(stage, use) for stage, use in zip(stages, row.chain, strict=False)]
     depends = {
         "tokens": _token_digest(shop, row),
-        "stages": [asdict(stage) for stage in stages],
+        "stages": [_what_is_learned(asdict(stage)) for stage in stages],
         "data": [[(kind, str(folder)) for kind, folder in sources] for sources in data],
     }
     return short_digest(depends)
+
+
+def _what_is_learned(settings: dict[str, Any]) -> dict[str, Any]:
+    """A stage's settings without those of the machine: a run may go on with smaller batches."""
+    return {
+        name: _what_is_learned(value) if isinstance(value, dict) else value
+        for name, value in settings.items()
+        if name not in OF_THE_MACHINE
+    }
 
 
 def _token_digest(shop: Workshop, row: Row) -> str:

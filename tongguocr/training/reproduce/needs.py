@@ -16,6 +16,7 @@ from tongguocr.engines.glm.config import GlmSize
 from tongguocr.training.glm.estimate import Estimate, SampleSize
 from tongguocr.training.glm.samples import GlmSettings
 from tongguocr.training.recogniser.pages import Granularity
+from tongguocr.training.reproduce.chain import is_trained
 from tongguocr.training.reproduce.run import MAIN_ROW, Order
 from tongguocr.training.reproduce.systems import SYSTEMS
 from tongguocr.training.reproduce.tables import LARGE, TITLES, Row, StageUse, make_table
@@ -67,7 +68,7 @@ def describe_needs(order: Order) -> str:
 def rows_of(order: Order) -> tuple[Row, ...]:
     """The rows that are trained for a table."""
     if order.table in (3, 4):
-        return (MAIN_ROW,) if order.model is None else ()
+        return (MAIN_ROW,) if order.shop.start or order.model is None else ()
     return make_table(order.table, order.switches).rows
 
 
@@ -141,9 +142,17 @@ def _runs(order: Order, rows: tuple[Row, ...]) -> Iterator[RunNeed]:
                 continue
             seen.add(key)
             hours = stage_hours(use) if order.shop.minutes is None else order.shop.minutes / 60
-            seeds = len(order.seeds)
+            left = sum(not _is_done(order, row, count, seed) for seed in order.seeds)
             name = f"stage {use.number} on {use.granularity}s, first for the row {row.name}"
-            yield RunNeed(name + (f", {seeds} seeds" if seeds > 1 else ""), hours * seeds)
+            seeds = "" if len(order.seeds) == 1 else f", {left} of {len(order.seeds)} seeds left"
+            yield RunNeed(name + (seeds if left else ", done"), hours * left)
+
+
+def _is_done(order: Order, row: Row, count: int, seed: int) -> bool:
+    """Whether a run lies in --out already; without start weights nobody can tell."""
+    shop = order.shop
+    known = shop.start and (shop.added is None or shop.added.exists())
+    return bool(known) and is_trained(shop, row, count, seed)
 
 
 def stage_hours(use: StageUse) -> float:
