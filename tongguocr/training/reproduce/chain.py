@@ -35,18 +35,7 @@ from tongguocr.training.reproduce.tables import LARGE, Row, StageUse
 from tongguocr.weights import MANIFEST
 
 DONE, STAGE = "done", "stage.toml"
-OF_THE_MACHINE = frozenset(
-    [
-        "workers",
-        "compile",
-        "checkpointing",
-        "chunk",
-        "shard",
-        "batch_tokens",
-        "batch_pixels",
-        "validate_every",
-    ]
-)
+OF_THE_MACHINE = ("workers", "compile", "checkpointing", "chunk", "shard", "batch_tokens", "batch_pixels")
 """Settings that do not make a run another one."""
 
 
