@@ -12,6 +12,10 @@ no difference; what lies outside of the labelled block, in a box that nobody has
 does not count. Characters that the label does not know (a question mark, private use) count neither way.
 Lines whose labels are another line's (bench/mislabelled.py, by the peer's reading) are left out of all rows
 but "every label".
+
+With `--write DIR` the pages are written instead, images beside JSON, as `tongguocr reproduce 4 --test
+folder=DIR` scores them (docs/reproduce.md): cut to their labelled block, since nobody labelled the title
+beside it, and with paper over boxes that nobody has read.
 """
 
 from __future__ import annotations
@@ -23,9 +27,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import cast
 from unicodedata import category
 
+import numpy as np
+from PIL import Image
 from rich.console import Console
 from rich.table import Table
 
@@ -35,8 +42,10 @@ from bench.mislabelled import find_swapped
 from tongguocr.alignment import INSERTION, align
 from tongguocr.errors import InputError
 from tongguocr.evaluate.protocols import PROTOCOLS
-from tongguocr.geometry import Box, centre, union
-from tongguocr.page import Page, Pixels, bare_page
+from tongguocr.files import make_folder
+from tongguocr.formats import write_page
+from tongguocr.geometry import Box, centre, clip, expand, union
+from tongguocr.page import Line, Page, Pixels, bare_page
 from tongguocr.reader import Reader, Setup, open_reader
 from tongguocr.training.detector.line_pages import line_boxes, read_entries
 from tongguocr.training.detector.real_pages import is_held_out
@@ -105,6 +114,36 @@ def load_pages(folder: Path) -> Iterator[LabelledPage]:
             cast(Box, tuple(b)) for key in ("unlabelled", "erased") for b in line_boxes(entry, key).tolist()
         ]
         yield LabelledPage(image, pixels, labels, tuple(unread))
+
+
+MARGIN = 0.1
+"""Around a labelled block that is cut out, in thicknesses of its lines."""
+
+
+def cut_out(page: LabelledPage) -> Page:
+    """The labelled block as a page of its own, what is not labelled painted over."""
+    boxes = [label.box for label in page.labels]
+    margin = MARGIN * median(min(x1 - x0, y1 - y0) for x0, y0, x1, y1 in boxes)
+    high, wide = page.pixels.shape[:2]
+    left, top, right, bottom = (round(v) for v in clip(expand(union(boxes), margin), wide, high))
+    pixels, paper = page.pixels.copy(), round(float(np.percentile(page.pixels, 80)))
+    for x0, y0, x1, y1 in page.unread:
+        pixels[round(y0) : round(y1), round(x0) : round(x1)] = paper
+    lines = tuple(
+        Line(f"l{k}", (x0 - left, y0 - top, x1 - left, y1 - top), label.text)
+        for k, (label, (x0, y0, x1, y1)) in enumerate(zip(page.labels, boxes, strict=True), start=1)
+    )
+    name = f"{Path(page.image).stem}.png"
+    return Page(name, right - left, bottom - top, lines, np.ascontiguousarray(pixels[top:bottom, left:right]))
+
+
+def write_pages(pages: Sequence[LabelledPage], folder: Path) -> None:
+    """Images beside JSON files."""
+    make_folder(folder)
+    for page in map(cut_out, pages):
+        assert page.pixels is not None
+        Image.fromarray(page.pixels).save(folder / page.image)
+        write_page(page, folder / f"{Path(page.image).stem}.json")
 
 
 def away(point: tuple[float, float], box: Box) -> float:
@@ -205,6 +244,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Read held-out woodblock pages end to end.")
     parser.add_argument("folder", type=Path, metavar="FOLDER")
     parser.add_argument("--count", type=int, metavar="N", help="only N pages, evenly out of all")
+    parser.add_argument("--write", type=Path, metavar="DIR", help="only write the pages, for other commands")
     parser.add_argument("--weights", type=Path, metavar="DIR")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--worst", type=int, default=0, metavar="N", help="show the pages that we read worst")
@@ -213,6 +253,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if not pages:
         raise InputError(f"{chosen.folder}: no page of it is held out.")
     pages = pages[:: max(len(pages) // chosen.count, 1)][: chosen.count] if chosen.count else pages
+    if chosen.write:
+        write_pages(pages, chosen.write)
+        console.print(f"{len(pages)} pages in {chosen.write}")
+        return
     readings: dict[str, tuple[list[list[str]], float]] = {}
     for name, weights in (("tongguocr", chosen.weights), (PEER, None)):
         setup = Setup(name, weights, detector=name, threads=chosen.threads)

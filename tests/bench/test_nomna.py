@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from bench.nomna import Label, LabelledPage, cells, count, line_name, share_out
+from bench.nomna import Label, LabelledPage, cells, count, cut_out, line_name, share_out, write_pages
 from tongguocr.alignment import DELETION, INSERTION, MATCH, SUBSTITUTION
 from tongguocr.errors import InputError
+from tongguocr.formats import read_page
 from tongguocr.page import Char, Line, Page
 
 PAGE = LabelledPage(
@@ -54,3 +58,11 @@ def test_small_characters_are_told_by_the_lesser_side() -> None:
 
 def test_figures_are_over_all_lines_together() -> None:
     assert cells([("天地", "天地"), ("玄黃", "玄")]) == ["4", "75.00", "75.00", "75.00"]
+
+
+def test_pages_are_written_cut_to_what_is_labelled(tmp_path: Path) -> None:
+    write_pages([PAGE], tmp_path)
+    page = read_page(tmp_path / "DVSKTT_thu_I_1a.json")
+    assert [line.text for line in page.lines] == ["天地", "玄黃"] and page.lines[0].box == (42, 0, 62, 100)
+    shown = cut_out(replace(PAGE, pixels=np.full((200, 100), 200, np.uint8), unread=((40, 0, 58, 9),)))
+    assert (shown.width, shown.height) == (64, 102) and shown.pixels is not None and shown.pixels.min() == 200

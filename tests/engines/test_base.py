@@ -67,6 +67,18 @@ def test_marked_lines_have_no_confidence() -> None:
     assert LineReading((char_at("一", 5, 5),), "capped").confidence == 0.0
 
 
+def test_the_transcription_is_what_was_written_line_by_line() -> None:
+    lines = (
+        LineReading((char_at("天", 5, 5),), "read"),
+        LineReading(),
+        LineReading((char_at("地", 5, 5),), "read"),
+    )
+    beside = (Surplus(-1, (char_at("玄", 5, 5),)), Surplus(0, (char_at("黃", 5, 5),)))
+    assert BlockReading(lines, beside).transcription == ("玄", "天", "黃", "地")
+    assert BlockReading(lines, beside, written=("天地",)).transcription == ("天地",)
+    assert BlockReading(lines, written=()).transcription == (), "it wrote nothing"
+
+
 def test_surplus_text_becomes_lines_of_its_own() -> None:
     page = make_page(2)
     lines = tuple(LineReading((char_at(c, 5, 5),), "read") for c in "甲乙")

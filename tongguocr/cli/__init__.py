@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from tongguocr.cli import (
-    ablate,
     blocks,
     compare,
     convert,
@@ -27,6 +26,7 @@ from tongguocr.cli import (
     plot,
     proofread,
     read,
+    reproduce,
     serve,
     synth,
     train,
@@ -58,7 +58,7 @@ COMMANDS = {
     "export": export,
     "expand": expand,
     "export-sft": export_sft,
-    "ablate": ablate,
+    "reproduce": reproduce,
 }
 
 

@@ -121,7 +121,7 @@ def warn_of_fonts(formats: Iterable[str]) -> None:
             complain(NO_FONT)
 
 
-def add_device(parser: argparse.ArgumentParser) -> None:
+def add_device(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
     parser.add_argument(
         "--device", default="auto", metavar="DEVICE", help="cuda, npu, cpu (default: what is there)"
     )

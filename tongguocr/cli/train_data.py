@@ -20,6 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--char-pages", type=Path, metavar="DIR", help="pages with character boxes")
     parser.add_argument("--line-pages", type=Path, metavar="DIR", help="pages with labelled lines")
     parser.add_argument("--min-count", type=int, default=20, metavar="N", help="rarer ones go out as bytes")
+    parser.add_argument("--most", type=int, metavar="N", help="only the N commonest characters")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR")
 
 
@@ -28,5 +29,5 @@ def run(args: argparse.Namespace) -> None:
     from tongguocr.training.recogniser.train_data import gather_data
 
     sources = (args.fonts, args.text, args.counts, args.lines, args.min_count)
-    for sentence in gather_data(args.out, *sources, args.char_pages, args.line_pages):
+    for sentence in gather_data(args.out, *sources, args.char_pages, args.line_pages, args.most):
         print(sentence)

@@ -72,10 +72,23 @@ class BlockReading:
     lines: tuple[LineReading, ...]
     surplus: tuple[Surplus, ...] = ()
     stop: Stop = "end"
+    written: tuple[str, ...] | None = None
+    """The lines as the engine wrote them, where it writes freely: more or fewer than the block has."""
 
     @property
     def text(self) -> str:
         return "\n".join(line.text for line in self.lines)
+
+    @property
+    def transcription(self) -> tuple[str, ...]:
+        """The block's text, line by line as it was written: what the paper scores (4.3, inference)."""
+        if self.written is not None:
+            return self.written
+        beside = [(part.after, "".join(char.text for char in part.chars)) for part in self.surplus]
+        found = [text for after, text in beside if after < 0]
+        for number, line in enumerate(self.lines):
+            found += [line.text, *(text for after, text in beside if after == number)]
+        return tuple(text for text in found if text)
 
 
 class Engine(Protocol):

@@ -268,7 +268,7 @@ def mark(block: BlockInput, reading: BlockReading, fault: Stop, limits: Limits =
         places = [(x / size, y / size) for x, y in (centre(char.box) for char in chars)]
         chars = chars[: find_loop([char.text for char in chars], places, limits)]
     marked = LineReading(chars, "failed" if fault == "loop" else "capped")
-    return replace(reading, lines=(marked, *reading.lines[1:]), stop=fault)
+    return replace(reading, lines=(marked, *reading.lines[1:]), stop=fault, written=None)
 
 
 def join(first: BlockReading, second: BlockReading) -> BlockReading:

@@ -111,7 +111,7 @@ class _Loop:
         self.means, self.samples, self.rate = Means(), 0, 0.0
 
     def run_on(self) -> None:
-        if self.progress.step == 0 and not self.feed.endless:
+        if self.progress.step == 0 and not self.feed.endless and self.run.keep == "best":
             # The weights that a run on pages begins with may stay the best.
             self._validate()
         while not self._is_over():

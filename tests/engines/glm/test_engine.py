@@ -116,6 +116,29 @@ def test_endless_writing_is_stopped_and_read_again_in_parts(
     assert engine.read([block])[0].stop == "end", "marks for what cannot be read stand in rows by right"
 
 
+def test_without_a_watch_it_writes_until_it_ends_by_itself(
+    engine: HfEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the paper reads: nothing is cut, and the lines are the model's own."""
+    monkeypatch.setattr(decoding, "generate", saying(engine, "天地\n" + "人之" * 40 + "\n玄"))
+    blocks = inputs_of(make_page(2))
+    watched = engine.read(blocks)[0]
+    monkeypatch.setattr(engine, "settings", HfSettings(longest=500))
+    free = engine.read(blocks)[0]
+    assert watched.stop == "loop" and len("".join(watched.transcription)) < 20
+    assert free.stop == "end" and free.transcription == ("天地", "人之" * 40, "玄")
+    assert "".join(line.text for line in free.lines) == "天地" + "人之" * 40 + "玄"
+    monkeypatch.setattr(engine, "settings", HfSettings(longest=30))
+    short = engine.read(blocks)[0]
+    assert (
+        short.stop == "cap"
+        and len(short.written or ()) == 2
+        and 20 <= len("".join(short.transcription)) <= 30
+    )
+    marked = Guarded(engine).read(inputs_of(make_page(1)))[0]
+    assert marked.stop == "cap" and marked.written is None, "what is marked is what was cut"
+
+
 def test_nothing_and_nonsense(engine: HfEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     page = make_page(2)
     assert page.pixels is not None

@@ -108,6 +108,28 @@ def test_every_token_of_the_codec_is_one_of_the_model(root: Path, data: Data) ->
         model_tokens(Codec((*data.codec.characters, "龜")), pretrained.prompt)
 
 
+def test_without_transitions_a_line_ends_with_a_newline(root: Path, data: Data) -> None:
+    stage = load_block_stage(root / "stage.toml")
+    bare = new_model(stage.size, data.codec.characters, stage.run.seed, transitions=False)
+    assert not bare.prompt.transitions
+    table = model_tokens(data.codec, bare.prompt, transitions=False)
+    first, last = FIXED.index("<left>"), FIXED.index("<far_right|far_down>")
+    assert len(set(table[first : last + 1].tolist())) == 1
+    ids = [*data.codec.encode("天"), last, *data.codec.encode("地")]
+    assert [line.text for line in bare.prompt.decode(table[ids].tolist())] == ["天", "地"]
+    network = GlmTrainingNetwork(bare.model, dense=True)
+    trainer = GlmTrainer(network, network, bare, stage.run, ProcessGroup(torch.device("cpu")))
+    task = GlmBlockTask(trainer, data.codec, table, None)
+    back = {token: k for k, token in reversed(list(enumerate(table.tolist())))}
+    assert [line.text for line in data.codec.decode(task._back(table[ids].tolist(), back))] == ["天", "地"]
+
+
+def test_the_commonest_characters_alone(root: Path) -> None:
+    gather_data(root / "few", root / "fonts", root / "text.txt", root / "counts.tsv", most=4)
+    few, all_of_them = load_data(root / "few").codec.characters, load_data(root / "data").codec.characters
+    assert 4 <= len(few) < len(all_of_them) and set(few) < set(all_of_them)
+
+
 def test_two_stages_one_after_another(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first = ["train", str(root / "stage.toml"), "--data", str(root / "data"), "--device", "cpu"]
     assert main([*first, "--out", str(root / "one")]) == 0

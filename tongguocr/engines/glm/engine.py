@@ -42,6 +42,9 @@ class HfSettings:
     """Blocks read together."""
     image_tokens: int = 12_000
     """Tokens of their pictures together, filling included."""
+    longest: int = 0
+    """Tokens of an answer at most, when nothing else ends it than the model: no circle is cut, no surplus. So
+    the paper reads; 0 stops a block where its lines can hold no more, or its tail repeats."""
 
 
 @dataclass
@@ -54,6 +57,8 @@ class AnswerWatch:
     limits: Limits
     loop_free: frozenset[Hashable]
     """Tokens that may be repeated."""
+    longest: int = 0
+    """Tokens after which a block that is not watched is stopped."""
     tokens: list[int] = field(default_factory=list)
     characters: int = 0
     stop: Stop = "end"
@@ -61,6 +66,9 @@ class AnswerWatch:
     def add(self, token: int) -> bool:
         """Take the next token; whether to stop now."""
         self.tokens.append(token)
+        if self.longest:
+            self.stop = "cap" if len(self.tokens) >= self.longest else "end"
+            return self.stop != "end"
         starts = self.prompt.starts
         if not self.prompt.ends_line(token):
             self.characters += starts[token] if token < len(starts) else 1
@@ -75,7 +83,7 @@ class AnswerWatch:
         if self.stop == "loop":
             found = find_loop(self.tokens, None, self.limits, self.loop_free)
             return len(self.tokens) if found is None else found
-        return len(self.tokens) - (self.stop == "cap")
+        return len(self.tokens) - (self.stop == "cap" and not self.longest)
 
 
 def most_tokens(cap: int, lines: int) -> int:
@@ -149,7 +157,7 @@ class HfEngine(Engine):
         try:
             answers = self.generate(
                 [pictures[k] for k in numbers],
-                max(most_tokens(watch.cap, watch.lines) for watch in watches) + 1,
+                self.settings.longest or max(most_tokens(watch.cap, watch.lines) for watch in watches) + 1,
                 lambda row, token: watches[row].add(token),
                 ALTERNATIVES,
             )
@@ -170,7 +178,7 @@ class HfEngine(Engine):
     def _watch(self, block: BlockInput) -> AnswerWatch:
         limits = self.settings.limits
         cap = character_cap(block.lines, limits)
-        return AnswerWatch(cap, len(block.lines), self.prompt, limits, self.loop_free)
+        return AnswerWatch(cap, len(block.lines), self.prompt, limits, self.loop_free, self.settings.longest)
 
     def generate(
         self, pictures: Sequence[Pixels], longest: int, stop: Callable[[int, int], bool], alternatives: int
@@ -199,7 +207,8 @@ class HfEngine(Engine):
             ]
             for line in self.prompt.decode(answer.tokens[: watch.kept()])
         ]
-        return BlockReading(align_by_length(lines, block), (), watch.stop)
+        written = tuple("".join(char.text for char in line) for line in lines if line)
+        return BlockReading(align_by_length(lines, block), (), watch.stop, written)
 
     def _char(self, char: DecodedChar, answer: Decoded) -> Char:
         probability = float(np.prod([answer.candidates[k][1][0] for k in char.positions]))

@@ -8,7 +8,6 @@ task          the loss of a batch and validation, for the training loop
 train         the three stages; stage: their files; trainer: the model in training, and how it is saved
 estimate      what a run needs, before it begins
 sharegpt      the same samples as files for LLaMA-Factory
-ablate        the paper's tables: one run a row
 
 What reads with such a model is in `tongguocr.engines.glm`.
 """

@@ -66,11 +66,13 @@ def random_model(size: GlmSize, tokenizer: Tokenizer, seed: int = 1) -> Pretrain
     return PretrainedModel(model.eval(), prompt, ProcessorConfig(patch=size.patch))
 
 
-def new_model(size: GlmSize, characters: Sequence[str], seed: int) -> PretrainedModel:
+def new_model(
+    size: GlmSize, characters: Sequence[str], seed: int, transitions: bool = True
+) -> PretrainedModel:
     """A model of this size to be trained from nothing, expanded by these characters as any other would be."""
     small = random_model(size, byte_tokenizer(), seed)
     small = replace(small, processor=replace(small.processor, mean=BOOK_MEAN, std=BOOK_STD))
-    pretrained = expand(small, characters)[0]
+    pretrained = expand(small, characters, transitions)[0]
     make_tokens_differ(pretrained.model, seed)
     return pretrained
 

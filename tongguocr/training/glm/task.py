@@ -162,7 +162,8 @@ class GlmBlockTask:
     def validate(self) -> dict[str, float]:
         if self.validator is None:
             return {}
-        back = {token: k for k, token in enumerate(self.table.tolist())}
+        # Where transitions are switched off all of them are the newline, and come back as the first of them.
+        back = {token: k for k, token in reversed(list(enumerate(self.table.tolist())))}
         return self.validator.score(lambda sets: [self._back(ids, back) for ids in self._read(sets)])
 
     def save(self, folder: Path) -> None:
@@ -201,11 +202,13 @@ def back_loss(scores: Tensor, at: Tensor, of_block: Tensor, grid: tuple[int, int
     return missed.sum() / max(len(sure), 1)
 
 
-def model_tokens(codec: Codec, prompt: Prompt) -> Tensor:
-    """The model's token of each of the codec's, which must be one."""
+def model_tokens(codec: Codec, prompt: Prompt, transitions: bool = True) -> Tensor:
+    """The model's token of each of the codec's, which must be one; or newlines for transitions."""
     single = {s: k for k, s in reversed(list(enumerate(prompt.spellings))) if s is not None and len(s) == 1}
     known = {token: number for number, token in prompt.transitions.items()}
-    table = [prompt.pad, prompt.pad, prompt.end, *(known.get(t, -1) for t in TRANSITIONS)]
+    newline = single.get(b"\n", -1)
+    table = [prompt.pad, prompt.pad, prompt.end]
+    table += [known.get(t, -1) if transitions else newline for t in TRANSITIONS]
     table += [single.get(bytes([value]), -1) for value in range(len(BYTES))]
     for char in codec.characters:
         ids = prompt.encode(char)

@@ -70,10 +70,11 @@ def train_glm_blocks(
     feed = BlockFeed(data, recipe, run, process_rank())
     try:
         group = join_group(device)
+        moves = stage.settings.transitions
         pretrained = (
-            load_pretrained(start) if start else new_model(stage.size, data.codec.characters, run.seed)
+            load_pretrained(start) if start else new_model(stage.size, data.codec.characters, run.seed, moves)
         )
-        table = model_tokens(data.codec, pretrained.prompt).to(group.device)
+        table = model_tokens(data.codec, pretrained.prompt, moves).to(group.device)
         shown = block_image_settings(recipe)
         trainer, checkpoints = make_trainer(pretrained, run, stage.settings, out, group, shown, dense=True)
         painter = Painter.load(data, recipe, group.device)

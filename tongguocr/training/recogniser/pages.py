@@ -148,11 +148,16 @@ def cut(page: Page, recipe: PageRecipe) -> Iterator[tuple[Block, BlockInput]]:
 
 def _scaling(recipe: PageRecipe, rng: np.random.Generator | None) -> Scaling:
     """How large the picture is: as when reading, or, for a page, as large as the stage allows."""
-    usual = Scaling()
     factor = float(rng.uniform(*recipe.scale)) if rng is not None else 1.0
-    if recipe.granularity == "block":
-        return Scaling(character=usual.character * factor, longest=min(recipe.longest_side, usual.longest))
-    longest = round(recipe.longest_side * min(factor, 1.0) / STEP) * STEP
+    return reading_scale(recipe.granularity, recipe.longest_side, factor)
+
+
+def reading_scale(granularity: Granularity, longest_side: int, factor: float = 1.0) -> Scaling:
+    """How large blocks or pages are shown to a model that was trained on such."""
+    usual = Scaling()
+    if granularity == "block":
+        return Scaling(character=usual.character * factor, longest=min(longest_side, usual.longest))
+    longest = round(longest_side * min(factor, 1.0) / STEP) * STEP
     return Scaling(character=np.inf, most=factor, longest=longest)
 
 

@@ -52,10 +52,15 @@ def gather_data(
     min_count: int = 20,
     char_pages: Path | None = None,
     line_pages: Path | None = None,
+    most: int | None = None,
 ) -> list[str]:
-    """Fill the folder; returns what to tell the user, one sentence each."""
+    """Fill the folder; returns what to tell the user, one sentence each.
+
+    With `most`, the data have only so many characters, the commonest: others are neither drawn nor tokens.
+    """
     load_text(text)
     found = {char: count for char, count in mine([counts]).items() if count >= min_count}
+    found = dict(sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))[:most])
     if not found:
         raise InputError(f"{counts}: no character occurs {min_count} times.")
     make_folder(out)
