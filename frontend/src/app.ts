@@ -171,7 +171,7 @@ export class App {
     });
   }
 
-  readAgain = (): void => openReadAgain(this);
+  readAgain = (): Promise<void> => this.refreshBook().finally(() => openReadAgain(this));
   training = (): Promise<void> => this.refreshBook().finally(() => openTraining(this));
   help = (): void => openHelp();
 

@@ -85,6 +85,14 @@ def test_order_rows_zoom_and_pages(open_tab: OpenTab) -> None:
     tab.until(DRAWN)
     tab.press("Alt+o")
     assert tab.page.locator(".arrows .way").count() == 3
+    # The numbers can be read at any zoom.
+    high = "document.querySelector('.arrows text').getBoundingClientRect().height"
+    widths = set()
+    for key in ("Alt+0", "Alt+Minus", "Alt+Equal", "Alt+Equal"):
+        tab.press(key)
+        tab.until(f"{high} > 12 && {high} < 22")
+        widths.add(tab.page.locator(".line-frame").bounding_box()["width"])
+    assert len(widths) > 1
     tab.press("Alt+o", "Alt+v")
     boxes = [tab.page.locator("[data-line]").nth(k).bounding_box() for k in range(2)]
     assert boxes[0]["y"] < boxes[1]["y"]
@@ -105,6 +113,17 @@ def test_search_jumps_to_the_place(open_tab: OpenTab) -> None:
     tab.page.locator(".hits button").nth(2).click()
     tab.until("document.querySelector('#page-number').value === '3'")
     tab.until("document.querySelectorAll('.selected').length === 2")
+    tab.press("F3", "Escape")
+    tab.until("document.querySelector('dialog') === null")
+
+
+def test_on_a_narrow_screen_the_list_of_pages_makes_way(open_tab: OpenTab) -> None:
+    tab = open_tab(390, 844)
+    assert not tab.page.locator("#pages").is_visible()
+    tab.press("Alt+b")
+    tab.page.locator(".thumbnail").nth(1).click()
+    tab.until("document.querySelector('#page-number').value === '2'")
+    assert not tab.page.locator("#pages").is_visible()
 
 
 def test_the_machines_reading_is_compared(open_tab: OpenTab) -> None:
