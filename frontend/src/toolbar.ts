@@ -129,7 +129,9 @@ export class Toolbar {
   private showSave(): void {
     const { outbox } = this.app;
     this.save.className = `save ${outbox.state}`;
-    this.save.textContent = say(outbox.state, { n: outbox.count });
+    const { state, reason, count } = outbox;
+    this.save.textContent = state === "away" && reason ? say("notTaken", { n: count, reason }) : say(state, { n: count });
+    this.save.title = reason;
   }
 }
 

@@ -68,6 +68,8 @@ class Proofreading:
         workers = means.workers or min(max(share_cores(len(book.pages), None, 1)[0] - 1, 1), MAX_WORKERS)
         self.reading = BackgroundReading(workers, self._reading_begins, self._reading_done)
         self._caches: dict[int, PageCache] = {}
+        self._unwritten: set[int] = set()
+        """Pages whose files could not be written the last time."""
 
     def start(self) -> None:
         """Look at all pages, and read those that were not read yet."""
@@ -267,8 +269,9 @@ class Proofreading:
 
     def _written(self, number: int, problem: str) -> None:
         """A page's files were written: the table of changes follows."""
-        if problem:
+        if problem or number in self._unwritten:
             self.overview.set_reading(number, None, problem)
+            (self._unwritten.add if problem else self._unwritten.discard)(number)
         state = self.store.state(number)
         self.overview.update_changes(state)
         if state.version and self.overview.complete:

@@ -9,6 +9,7 @@ export const en = {
   progress: "{done} of {total} {total:page|pages} proofread", readingProgress: "{n} {n:page is|pages are} still to be read",
   markProofread: "Mark as proofread", unmarkProofread: "Proofread. Mark as not proofread",
   saved: "Saved", saving: "Saving…", away: "Server not reached: {n} {n:edit|edits} kept here, trying again",
+  notTaken: "Not saved yet: {reason} {n} {n:edit|edits} kept here, trying again",
   undo: "Undo", redo: "Redo", help: "Keys", close: "Close", cancel: "Cancel", more: "More",
   search: "Search in the book", searchFor: "Text", foldVariants: "Find variant forms too", find: "Find",
   hits: "{n} {n:place|places}", noHits: "Not found", firstHits: "the first {n} shown", page: "page {n}",

@@ -11,6 +11,7 @@ export const ja: Words = {
   progress: "{total} ページ中 {done} ページ校正済み", readingProgress: "残り {n} ページを認識します",
   markProofread: "校正済みにする", unmarkProofread: "校正済み（取り消す）",
   saved: "保存済み", saving: "保存中…", away: "サーバーに届きません：{n} 件の編集を保持し、再試行しています",
+  notTaken: "まだ保存できません：{reason} {n} 件の編集を保持し、再試行しています",
   undo: "元に戻す", redo: "やり直す", help: "キー", close: "閉じる", cancel: "取り消し", more: "その他",
   search: "全文検索", searchFor: "文字列", foldVariants: "異体字も探す", find: "検索",
   hits: "{n} 件", noHits: "見つかりません", firstHits: "最初の {n} 件を表示", page: "{n} ページ",

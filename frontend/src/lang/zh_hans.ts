@@ -11,6 +11,7 @@ export const zhHans: Words = {
   progress: "已校对 {done} 页，共 {total} 页", readingProgress: "尚有 {n} 页待识别",
   markProofread: "标为已校对", unmarkProofread: "已校对；点此取消",
   saved: "已保存", saving: "保存中…", away: "无法连接：{n} 处修改暂存于此，重试中",
+  notTaken: "尚未保存：{reason} {n} 项编辑暂存于此，正在重试",
   undo: "撤销", redo: "重做", help: "按键", close: "关闭", cancel: "取消", more: "更多",
   search: "全书搜索", searchFor: "文字", foldVariants: "兼寻异体字", find: "搜索",
   hits: "{n} 处", noHits: "未找到", firstHits: "显示前 {n} 处", page: "第 {n} 页",

@@ -11,6 +11,7 @@ export const zhHant: Words = {
   progress: "已校對 {done} 頁，共 {total} 頁", readingProgress: "尚有 {n} 頁待辨識",
   markProofread: "標為已校對", unmarkProofread: "已校對；點此取消",
   saved: "已儲存", saving: "儲存中…", away: "無法連線：{n} 處修改暫存於此，重試中",
+  notTaken: "尚未儲存：{reason} {n} 項編輯暫存於此，正在重試",
   undo: "復原", redo: "重做", help: "按鍵", close: "關閉", cancel: "取消", more: "更多",
   search: "全書搜尋", searchFor: "文字", foldVariants: "兼尋異體字", find: "搜尋",
   hits: "{n} 處", noHits: "未找到", firstHits: "顯示前 {n} 處", page: "第 {n} 頁",
