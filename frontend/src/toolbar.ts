@@ -43,7 +43,7 @@ export class Toolbar {
     const { app } = this;
     const title = h("h1", { class: "title", title: app.book.title }, app.book.title);
     const pager = h("div", { class: "pager" }, this.button("previousPage"), this.page, this.total, this.button("nextPage"));
-    this.page.addEventListener("change", () => void app.goTo(Number(this.page.value)));
+    this.page.addEventListener("change", () => void app.goTo(Number(this.page.value)).then(() => app.input.focus()));
     byId("bar").append(
       this.button("thumbnails"), title, pager, h("span", { class: "gap" }), this.button("undo"), this.button("redo"),
       this.button("search"), this.mark, app.menu.button, this.button("help"),

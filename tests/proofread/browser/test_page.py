@@ -93,6 +93,18 @@ def test_order_rows_zoom_and_pages(open_tab: OpenTab) -> None:
         tab.until(f"{high} > 12 && {high} < 22")
         widths.add(tab.page.locator(".line-frame").bounding_box()["width"])
     assert len(widths) > 1
+    # The framed character stays in sight while one zooms in.
+    for _ in range(4):
+        tab.press("Alt+Equal")
+    tab.page.wait_for_timeout(500)
+    seen, framed = (tab.page.locator(name).bounding_box() for name in ("#viewer", ".char-frame"))
+    assert all(
+        low < at < low + size
+        for at, low, size in zip(
+            middle(framed), (seen["x"], seen["y"]), (seen["width"], seen["height"]), strict=True
+        )
+    )
+    tab.press("Alt+0")
     tab.press("Alt+o", "Alt+v")
     boxes = [tab.page.locator("[data-line]").nth(k).bounding_box() for k in range(2)]
     assert boxes[0]["y"] < boxes[1]["y"]
@@ -103,6 +115,13 @@ def test_order_rows_zoom_and_pages(open_tab: OpenTab) -> None:
     tab.until("document.querySelector('#page-number').value === '2'")
     tab.page.locator(".thumbnail").nth(2).click()
     tab.until("document.querySelector('#page-number').value === '3'")
+
+
+def test_the_text_has_the_focus_on_a_page_that_was_asked_for_by_number(open_tab: OpenTab) -> None:
+    tab = open_tab()
+    tab.page.fill("#page-number", "3")
+    tab.press("Enter")
+    tab.until("location.hash === '#3' && document.activeElement.id === 'input'")
 
 
 def test_search_jumps_to_the_place(open_tab: OpenTab) -> None:
