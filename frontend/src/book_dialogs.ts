@@ -45,13 +45,14 @@ const ENOUGH = 20;
 export function openTraining(app: App): void {
   const { readyForTraining, trainCommand, settings } = app.book;
   const tuned = settings.weightsChoices.filter((name) => name !== "package" && name !== "given");
-  const count = say("ready", { n: readyForTraining }) + (readyForTraining < ENOUGH ? ` ${say("trainMore", { n: ENOUGH })}` : "");
+  const more = readyForTraining < ENOUGH ? h("p", {}, say("trainMore", { n: ENOUGH })) : "";
   const command = h("code", { tabindex: 0 }, trainCommand);
   const copy = button("copy", () => {
     void navigator.clipboard?.writeText(trainCommand).then(() => (copy.textContent = say("copied")));
   }, "strong");
   openDialog(
-    "training", "training", h("p", { class: "count" }, count), h("p", {}, say("trainHint")),
+    "training", "training", h("p", { class: "count" }, say("ready", { n: readyForTraining })), more,
+    h("p", {}, say("trainHint")),
     h("pre", {}, command), h("p", { class: "then" }, say(tuned.length ? "trainThere" : "trainThen", { name: tuned.join(", ") })),
     h("div", { class: "buttons" }, copy),
   );
