@@ -57,7 +57,7 @@ export class Overlay {
     const [origin, far] = [at(0), at(1000)];
     const scale = (far.x - origin.x) / 1000;
     this.group.setAttribute("transform", `translate(${origin.x} ${origin.y}) scale(${scale})`);
-    if (this.showsOrder && Math.abs(Math.log(scale / this.arrowScale)) > 0.1) this.drawArrows(scale);
+    if (this.showsOrder && scale > 0 && Math.abs(Math.log(scale / this.arrowScale)) > 0.1) this.drawArrows(scale);
   }
 
   private boxOf(place: Place | null): Box | null {

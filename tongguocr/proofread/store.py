@@ -78,8 +78,13 @@ class PageState:
 
     @property
     def touched(self) -> bool:
-        """Whether somebody worked on it: here, with another program, or by a mark that still stands."""
-        return self.proofread or any(row["kind"] in ("edits", "file") for row in self.journal.rows)
+        """Whether somebody worked on it: here, with another program, or by a mark that still stands.
+
+        A text of which nobody says how sure it is was not read by a machine.
+        """
+        known = [char.confidence is not None for line in self.page.lines for char in line.chars]
+        by_hand = bool(self.page.text) and not any(known)
+        return self.proofread or by_hand or any(row["kind"] in ("edits", "file") for row in self.journal.rows)
 
 
 Changed: TypeAlias = Callable[[PageState, Row], None]
