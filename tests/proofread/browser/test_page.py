@@ -117,6 +117,17 @@ def test_order_rows_zoom_and_pages(open_tab: OpenTab) -> None:
     tab.until("document.querySelector('#page-number').value === '2'")
     tab.page.locator(".thumbnail").nth(2).click()
     tab.until("document.querySelector('#page-number').value === '3'")
+    # One who asks for a page by its number goes on in its text.
+    tab.page.fill("#page-number", "1")
+    tab.press("Enter")
+    tab.until("location.hash === '#1' && document.activeElement.id === 'input'")
+    # On a narrow screen the list of pages makes way for the page that is chosen.
+    tab.page.set_viewport_size({"width": 390, "height": 844})
+    assert not tab.page.locator("#pages").is_visible()
+    tab.press("Alt+b")
+    tab.page.locator(".thumbnail").nth(1).click()
+    tab.until("document.querySelector('#page-number').value === '2'")
+    assert not tab.page.locator("#pages").is_visible()
 
 
 def test_wheel_and_pinch_zoom_and_a_drag_moves_the_scan(open_tab: OpenTab) -> None:
@@ -168,13 +179,6 @@ def test_names_and_texts_are_never_interpreted(browser: Any, tmp_path: Path) -> 
     context.close()
 
 
-def test_the_text_has_the_focus_on_a_page_that_was_asked_for_by_number(open_tab: OpenTab) -> None:
-    tab = open_tab()
-    tab.page.fill("#page-number", "3")
-    tab.press("Enter")
-    tab.until("location.hash === '#3' && document.activeElement.id === 'input'")
-
-
 def test_search_jumps_to_the_place(open_tab: OpenTab) -> None:
     tab = open_tab()
     tab.press("F3")
@@ -185,15 +189,6 @@ def test_search_jumps_to_the_place(open_tab: OpenTab) -> None:
     tab.until("document.querySelectorAll('.selected').length === 2")
     tab.press("F3", "Escape")
     tab.until("document.querySelector('dialog') === null")
-
-
-def test_on_a_narrow_screen_the_list_of_pages_makes_way(open_tab: OpenTab) -> None:
-    tab = open_tab(390, 844)
-    assert not tab.page.locator("#pages").is_visible()
-    tab.press("Alt+b")
-    tab.page.locator(".thumbnail").nth(1).click()
-    tab.until("document.querySelector('#page-number').value === '2'")
-    assert not tab.page.locator("#pages").is_visible()
 
 
 def test_the_machines_reading_is_compared(open_tab: OpenTab) -> None:
