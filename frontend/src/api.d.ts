@@ -691,6 +691,11 @@ export interface components {
              * @default true
              */
             keepLines: boolean;
+            /**
+             * Others
+             * @default false
+             */
+            others: boolean;
             /** Weights */
             weights?: string | null;
         };

@@ -171,7 +171,7 @@ export class App {
     });
   }
 
-  readAgain = (): void => openReadAgain(this);
+  readAgain = (): Promise<void> => this.refreshBook().finally(() => openReadAgain(this));
   training = (): Promise<void> => this.refreshBook().finally(() => openTraining(this));
   help = (): void => openHelp();
 
@@ -222,6 +222,8 @@ export class App {
     const entry = { ...old, state: state ?? old.state, doubts: doubts ?? old.doubts, version: version ?? old.version, message };
     this.book.pages[page! - 1] = entry;
     this.thumbnails.draw();
+    // Files that could not be written: the edits are safe in the journal, but whoever works here should know.
+    if (page === this.session.number && message && message !== old.message && entry.state !== "failed") this.notice(message);
     if (page !== this.session.number || old.state === entry.state) return;
     if (entry.state === "read" && old.state !== "proofread") void this.session.refresh();
     if (entry.state === "failed") this.notice(say("pageFailed", { n: page!, message: message ?? "" }));

@@ -16,8 +16,10 @@ export function openReadAgain(app: App): void {
   const fresh = h("input", { type: "radio", name: "lines" });
   const engine = choices(settings.engines, settings.engine);
   const weights = choices(settings.weightsChoices, settings.weights);
+  const others = h("input", { type: "checkbox" });
   const start = button("startReading", () => {
-    void postRead(app.session.number, { keepLines: keep.checked, engine: engine.value || null, weights: weights.value || null })
+    const request = { keepLines: keep.checked, engine: engine.value || null, weights: weights.value || null, others: others.checked };
+    void postRead(app.session.number, request)
       .then(() => dialog.close(), (error: Error) => (problem.textContent = error.message));
   }, "strong");
   const problem = h("p", { role: "alert" });
@@ -25,7 +27,7 @@ export function openReadAgain(app: App): void {
     "readAgain", "read", h("p", {}, say("readAgainNote")),
     h("fieldset", {}, h("legend", {}, say("pageOf", { n: app.session.number, total: app.book.pages.length })),
       h("label", {}, keep, say("keepLines")), h("label", {}, fresh, say("newLines"))),
-    field("engine", engine), field("weights", weights), problem,
+    field("engine", engine), field("weights", weights), h("label", { class: "check" }, others, say("readOthers")), problem,
     h("div", { class: "buttons" }, button("cancel", () => dialog.close()), start),
   );
   start.focus();
@@ -37,15 +39,22 @@ function choices(values: string[], chosen: string): HTMLSelectElement {
   return h("select", {}, ...all.map((value) => h("option", { value, selected: value === chosen }, label(value))));
 }
 
+/** So many pages are a beginning. */
+const ENOUGH = 20;
+
 export function openTraining(app: App): void {
-  const { readyForTraining, trainCommand } = app.book;
+  const { readyForTraining, trainCommand, settings } = app.book;
+  const tuned = settings.weightsChoices.filter((name) => name !== "package" && name !== "given");
+  const more = readyForTraining < ENOUGH ? h("p", {}, say("trainMore", { n: ENOUGH })) : "";
   const command = h("code", { tabindex: 0 }, trainCommand);
   const copy = button("copy", () => {
     void navigator.clipboard?.writeText(trainCommand).then(() => (copy.textContent = say("copied")));
   }, "strong");
   openDialog(
-    "training", "training", h("p", { class: "count" }, say("ready", { n: readyForTraining })), h("p", {}, say("trainHint")),
-    h("pre", {}, command), h("div", { class: "buttons" }, copy),
+    "training", "training", h("p", { class: "count" }, say("ready", { n: readyForTraining })), more,
+    h("p", {}, say("trainHint")),
+    h("pre", {}, command), h("p", { class: "then" }, say(tuned.length ? "trainThere" : "trainThen", { name: tuned.join(", ") })),
+    h("div", { class: "buttons" }, copy),
   );
 }
 

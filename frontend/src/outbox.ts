@@ -38,6 +38,8 @@ export class Outbox extends Emitter<Events> {
   private readonly prefix: string;
   private sending: Waiting | null = null;
   private failures = 0;
+  /** Why the server took nothing the last time, in its own words, if it had any. */
+  reason = "";
   private timer: number | undefined;
 
   constructor(book: string, private readonly who: () => string) {
@@ -119,12 +121,14 @@ export class Outbox extends Emitter<Events> {
       try {
         const answer = await postEdits(going.page, this.call(going));
         this.failures = 0;
+        this.reason = "";
         this.drop(going);
         this.emit("saved", { page: going.page, answer, edits: going.edits });
       } catch (error) {
         if (error instanceof AwayError) {
           this.sending = null;
           this.failures += 1;
+          this.reason = error.said;
           this.timer = setTimeout(() => void this.send(), RETRY[Math.min(this.failures, RETRY.length) - 1]);
           this.emit("state", this.state);
           return;

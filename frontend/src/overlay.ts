@@ -20,6 +20,8 @@ export class Overlay {
   private readonly frame = svg("rect", { class: "char-frame" });
   private showsLines = false;
   private showsOrder = false;
+  /** Screen pixels of a page pixel when the arrows were drawn: numbers and heads are as large at any zoom. */
+  private arrowScale = 1;
 
   constructor(private readonly session: Session, private readonly viewer: OpenSeadragon.Viewer) {
     this.group.append(this.lines, this.arrows, this.line, this.hover, this.frame);
@@ -55,6 +57,7 @@ export class Overlay {
     const [origin, far] = [at(0), at(1000)];
     const scale = (far.x - origin.x) / 1000;
     this.group.setAttribute("transform", `translate(${origin.x} ${origin.y}) scale(${scale})`);
+    if (this.showsOrder && scale > 0 && Math.abs(Math.log(scale / this.arrowScale)) > 0.1) this.drawArrows(scale);
   }
 
   private boxOf(place: Place | null): Box | null {
@@ -70,8 +73,14 @@ export class Overlay {
 
   private draw(page: PageData): void {
     this.lines.replaceChildren(...(this.showsLines ? page.lines.map(outline) : []));
-    this.arrows.replaceChildren(...(this.showsOrder ? orderArrows(page) : []));
+    this.drawArrows(this.arrowScale);
+    if (this.showsOrder) this.align();
     this.mark(this.session.cursor);
+  }
+
+  private drawArrows(scale: number): void {
+    this.arrowScale = scale;
+    this.arrows.replaceChildren(...(this.showsOrder ? orderArrows(this.session.shown, 1 / scale) : []));
   }
 }
 
@@ -88,21 +97,21 @@ function outline(line: LineData): SVGElement {
   return svg("polygon", { points, class: line.kind });
 }
 
-/** An arrow along each line with its number, and thin ones from its end to the next. */
-function orderArrows(page: PageData): SVGElement[] {
+/** An arrow along each line with its number, and thin ones from its end to the next; `pixel` is one of the screen. */
+function orderArrows(page: PageData, pixel: number): SVGElement[] {
   const elements: SVGElement[] = [];
+  const numbers: SVGElement[] = [];
   let before: Point | null = null;
   page.lines.forEach((line, n) => {
     const [start, end] = axis(line);
-    if (before) elements.push(arrow(before, start, "step"));
-    elements.push(arrow(start, end, "way"));
-    const size = Math.min(Math.max(page.width / 70, 10), 60);
-    const label = svg("text", { x: start[0], y: start[1], "font-size": size });
+    if (before) elements.push(arrow(before, start, "step", pixel));
+    elements.push(arrow(start, end, "way", pixel));
+    const label = svg("text", { x: start[0], y: start[1], "font-size": 12 * pixel, "stroke-width": 3 * pixel });
     label.textContent = String(n + 1);
-    elements.push(label);
+    numbers.push(label);
     before = end;
   });
-  return elements;
+  return [...elements, ...numbers];
 }
 
 /** The middle of a line's beginning and of its end. */
@@ -112,9 +121,9 @@ function axis(line: LineData): [Point, Point] {
   return isVertical(line.direction) ? [[x, start], [x, end]] : [[start, y], [end, y]];
 }
 
-function arrow([x0, y0]: Point, [x1, y1]: Point, kind: string): SVGElement {
+function arrow([x0, y0]: Point, [x1, y1]: Point, kind: string, pixel: number): SVGElement {
   const length = Math.hypot(x1 - x0, y1 - y0) || 1;
-  const size = Math.min(length / 3, 14);
+  const size = Math.min(length / 3, 10 * pixel);
   const [dx, dy] = [((x1 - x0) / length) * size, ((y1 - y0) / length) * size];
   const head = `M${x1 - dx - dy / 2} ${y1 - dy + dx / 2}L${x1} ${y1}L${x1 - dx + dy / 2} ${y1 - dy - dx / 2}`;
   return svg("path", { d: `M${x0} ${y0}L${x1} ${y1}${head}`, class: kind });

@@ -72,9 +72,14 @@ export class Scan {
     this.viewer.addOnceHandler("open", () => this.overlay.align());
   }
 
+  /** Zoom by this factor; the framed character stays where it is, if it is in sight. */
   zoom(factor: number): void {
-    this.viewer.viewport?.zoomBy(factor);
-    this.viewer.viewport?.applyConstraints();
+    const { viewport } = this.viewer;
+    if (!viewport || !this.viewer.world.getItemCount()) return;
+    const box = this.session.char?.box;
+    const middle = box && viewport.imageToViewportRectangle(box[0], box[1], box[2] - box[0], box[3] - box[1]).getCenter();
+    viewport.zoomBy(factor, middle && viewport.getBounds(false).containsPoint(middle) ? middle : undefined);
+    viewport.applyConstraints();
   }
 
   fit(): void {

@@ -40,6 +40,12 @@ export function openSearch(go: (page: number, place: Place, length: number) => v
     clearTimeout(timer);
     timer = setTimeout(() => void ask(), DELAY);
   });
+  // The browser would only empty the field.
+  text.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || event.isComposing) return;
+    event.preventDefault();
+    dialog.close();
+  });
   fold.addEventListener("change", () => void ask());
   form.addEventListener("submit", (event) => {
     event.preventDefault();

@@ -3,7 +3,12 @@
 import type { BookData, Conflict, EditsAnswer, Edit, Hits, PageAnswer, Tiles } from "./types";
 
 /** The server did not answer, or not with sense: it is worth another try. */
-export class AwayError extends Error {}
+export class AwayError extends Error {
+  /** `said` is the server's own sentence, where it had one: a full disk, say. */
+  constructor(message: string, readonly said = "") {
+    super(message);
+  }
+}
 
 /** The server said no, and why, in one sentence. */
 export class RefusedError extends Error {}
@@ -33,8 +38,8 @@ async function call<T>(address: string, init?: RequestInit): Promise<T> {
     throw new AwayError(String(error));
   }
   // A missing token, too many requests, a server that fails: nothing is wrong with what was asked.
-  if (answer.status >= 500 || TRY_AGAIN.has(answer.status)) throw new AwayError(answer.statusText);
   const body: unknown = answer.status === 204 ? null : await answer.json().catch(() => null);
+  if (answer.status >= 500 || TRY_AGAIN.has(answer.status)) throw new AwayError(answer.statusText, sentence(body) ?? "");
   if (answer.status === 409 && isConflict(body)) throw new ConflictError(body);
   if (!answer.ok) throw new RefusedError(sentence(body) ?? answer.statusText);
   return body as T;
@@ -62,7 +67,7 @@ export const postState = (page: number, proofread: boolean, who: string, client:
   call(`/api/pages/${page}/state`, post({ proofread, who, client }));
 
 export const postRead = (
-  page: number, options: { keepLines: boolean; engine: string | null; weights: string | null },
+  page: number, options: { keepLines: boolean; engine: string | null; weights: string | null; others: boolean },
 ): Promise<unknown> => call(`/api/pages/${page}/read`, post(options));
 
 export const search = (text: string, fold: boolean, limit = 200): Promise<Hits> =>

@@ -74,6 +74,8 @@ export class Session extends Emitter<Events> {
     this.emit("open", answer);
     this.emit("page", this.shown);
     this.emit("cursor", this.cursor);
+    // The pointer's frame was that of the other page.
+    this.emit("hover", null);
   }
 
   /** Ask again what the server has: others changed it, or it was read. */

@@ -61,13 +61,19 @@ export class Thumbnails {
     const button = h(
       "button",
       { type: "button", class: "thumbnail", "aria-current": current ? "page" : null, title: entry.message ?? entry.name,
-        onclick: () => void this.app.goTo(entry.number) },
+        onclick: () => this.choose(entry.number) },
       image, h("span", { class: "number" }, String(entry.number)),
       h("span", { class: `state ${entry.state}` }, said),
     );
     const element = h("li", {}, button);
     element.style.top = `${n * HEIGHT}px`;
     return element;
+  }
+
+  private choose(number: number): void {
+    void this.app.goTo(number);
+    // On a narrow screen the list lies over the page.
+    if (getComputedStyle(this.pane).position === "fixed") this.app.toggleThumbnails();
   }
 
   private summarise(): void {

@@ -43,7 +43,7 @@ export class Toolbar {
     const { app } = this;
     const title = h("h1", { class: "title", title: app.book.title }, app.book.title);
     const pager = h("div", { class: "pager" }, this.button("previousPage"), this.page, this.total, this.button("nextPage"));
-    this.page.addEventListener("change", () => void app.goTo(Number(this.page.value)));
+    this.page.addEventListener("change", () => void app.goTo(Number(this.page.value)).then(() => app.input.focus()));
     byId("bar").append(
       this.button("thumbnails"), title, pager, h("span", { class: "gap" }), this.button("undo"), this.button("redo"),
       this.button("search"), this.mark, app.menu.button, this.button("help"),
@@ -129,7 +129,9 @@ export class Toolbar {
   private showSave(): void {
     const { outbox } = this.app;
     this.save.className = `save ${outbox.state}`;
-    this.save.textContent = say(outbox.state, { n: outbox.count });
+    const { state, reason, count } = outbox;
+    this.save.textContent = state === "away" && reason ? say("notTaken", { n: count, reason }) : say(state, { n: count });
+    this.save.title = reason;
   }
 }
 

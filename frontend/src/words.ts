@@ -23,7 +23,11 @@ export function choose(wanted: readonly string[]): string {
 export const language = choose(globalThis.navigator?.languages ?? []);
 const words = LANGUAGES[language] ?? en;
 
-/** A phrase, with what stands in its braces put in. */
+/** A phrase, with what stands in its braces put in: `{n}`, or a word for one and for more, `{n:page|pages}`. */
 export function say(word: Word, values: Record<string, string | number> = {}): string {
-  return words[word].replace(/\{(\w+)\}/g, (_, name: string) => String(values[name] ?? ""));
+  return fillIn(words[word], values);
 }
+
+export const fillIn = (phrase: string, values: Record<string, string | number>): string =>
+  phrase.replace(/\{(\w+)(?::([^|}]*)\|([^}]*))?\}/g, (_, name: string, one?: string, more?: string) =>
+    one === undefined ? String(values[name] ?? "") : values[name] === 1 ? one : more!);

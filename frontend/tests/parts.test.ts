@@ -12,7 +12,7 @@ import { en } from "../src/lang/en";
 import { ja } from "../src/lang/ja";
 import { zhHans } from "../src/lang/zh_hans";
 import { zhHant } from "../src/lang/zh_hant";
-import { choose } from "../src/words";
+import { choose, fillIn } from "../src/words";
 import { column, page, texts } from "./pages";
 
 test("the cursor goes over the ends of lines, beside itself, and from doubt to doubt", () => {
@@ -83,4 +83,10 @@ test("a language is chosen by script or region, and every language has all words
   for (const words of [zhHant, zhHans, ja]) {
     for (const [word, text] of Object.entries(en)) assert.equal(values(words[word as keyof typeof en]), values(text), word);
   }
+});
+
+test("a phrase has one word for one and another for more", () => {
+  const phrase = "{n} {n:page is|pages are} ready for {who}";
+  assert.equal(fillIn(phrase, { n: 1, who: "Li" }), "1 page is ready for Li");
+  assert.equal(fillIn(phrase, { n: 2 }), "2 pages are ready for ");
 });

@@ -13,6 +13,8 @@ import pytest
 from paths import ROOT
 
 FRONTEND = ROOT / "frontend"
+PATIENCE = 120
+"""Seconds."""
 SAVED = "document.querySelector('.save').classList.contains('saved')"
 
 
@@ -45,6 +47,8 @@ class Tab:
 
     def __init__(self, context: Any, address: str) -> None:
         self.page = context.new_page()
+        # A busy machine is no fault of the page.
+        self.page.set_default_timeout(PATIENCE * 1000)
         self.problems: list[str] = []
         self.asked: list[str] = []
         self.page.on("pageerror", lambda error: self.problems.append(str(error)))
@@ -109,7 +113,7 @@ class Tab:
 
     def until(self, condition: str) -> None:
         """Wait until this holds in the page; its policy forbids what Playwright has for that."""
-        for _ in range(1200):
+        for _ in range(PATIENCE * 40):
             if self.page.evaluate(condition):
                 return
             self.page.wait_for_timeout(25)

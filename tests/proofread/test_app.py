@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -267,8 +268,28 @@ def test_weights_of_the_books_folder_can_be_chosen(
         assert client.post("/api/pages/2/read", json=body).status_code == 202
     assert [task.setup.weights for task in asked] == [work.book.folder / "tuned" / "weights", None]
     assert [task.setup.engine for task in asked] == ["tongguocr", "rapidocr"]
-    assert [task.known is not None for task in asked] == [True, False]
+    assert [task.keep_lines for task in asked] == [True, False]
     assert client.get("/api/pages/2").json()["state"] == "reading"
+
+
+def test_pages_that_nobody_touched_are_read_again_together(
+    client: TestClient, work: Proofreading, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[ReadingTask] = []
+    work.means = Means()
+    monkeypatch.setattr(work.reading, "add", lambda task, first: asked.append(task))
+    client.post("/api/pages/1/state", json={"proofread": True})
+    assert client.post("/api/pages/2/read", json={"others": True}).status_code == 202
+    assert [(task.number, task.spare) for task in asked] == [(3, True), (2, False)]
+    # Its turn comes: somebody corrected it meanwhile, and it is left alone.
+    assert work._reading_begins(asked[0]) is not None
+    line = client.get("/api/pages/3").json()["page"]["lines"][0]["id"]
+    call = {"base": 0, "client": "a", "edits": [typed(line, 0, "夭")]}
+    assert client.post("/api/pages/3/edits", json=call).status_code == 200
+    assert work._reading_begins(asked[0]) is None and work.overview.state(3) == "read"
+    page = work.store.state(3).page
+    assert work.store.put_reading(3, replace(page, lines=()), "", True, spare=True).page == page
+    assert work._reading_begins(asked[1]).known == work.store.state(2).page  # type: ignore[union-attr]
 
 
 def test_every_type_is_described() -> None:

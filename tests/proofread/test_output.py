@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
+import pytest
 from proofread_books import read_page_of, request, typed, write_book
 
 from tongguocr.formats import FORMATS, read_page, write_page
+from tongguocr.proofread import output as module
 from tongguocr.proofread.book import open_book
 from tongguocr.proofread.output import FileWriter, write_files
 from tongguocr.proofread.store import Store
@@ -85,6 +88,30 @@ def test_what_another_program_wrote_just_now_is_not_written_over(tmp_path: Path)
     assert [row["kind"] for row in store.state(1).journal.rows] == ["read", "edits", "file"]
     assert (folder / "p2.json").read_text() == "damaged" and "p2.json" in written[2]
     assert store.state(2).page.text.startswith("一二")
+
+
+def test_files_that_could_not_be_written_are_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "RETRY", 0.05)
+    folder = write_book(tmp_path / "book", 1)
+    store, written = Store(open_book(str(folder))), list[str]()
+    tries: list[int] = []
+
+    def write(*given: Any) -> list[str]:
+        tries.append(1)
+        return ["The disk is full."] if len(tries) < 3 else write_files(*given)
+
+    monkeypatch.setattr(module, "write_files", write)
+    writer = FileWriter(store, lambda number, problem: written.append(problem))
+    store.edit(1, request(0, typed("l1", 0, "夫")))
+    writer.add(1)
+    while len(written) < 3:
+        time.sleep(0.01)
+    assert written == ["The disk is full.", "The disk is full.", ""]
+    assert read_page(folder / "p1.json").text.startswith("夫") and not store.state(1).stale
+    writer.close()
+    assert not store._used and not writer._failures
 
 
 def test_a_flush_waits_for_what_is_being_written(tmp_path: Path) -> None:

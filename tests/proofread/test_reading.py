@@ -31,9 +31,9 @@ class Heard:
         self.results: list[ReadingResult] = []
         self.more = threading.Condition()
 
-    def begin(self, task: ReadingTask) -> bool:
+    def begin(self, task: ReadingTask) -> ReadingTask | None:
         self.begun.append(task.number)
-        return task.number != 4
+        return task if task.number != 4 else None
 
     def done(self, result: ReadingResult) -> None:
         with self.more:
@@ -80,7 +80,7 @@ def test_a_page_that_brings_its_process_down_costs_itself(tmp_path: Path) -> Non
 
 
 def test_with_nothing_to_read_no_process_is_started(tmp_path: Path) -> None:
-    reading = BackgroundReading(2, lambda task: True, lambda result: None)
+    reading = BackgroundReading(2, lambda task: task, lambda result: None)
     reading.start()
     assert not reading._pools
     reading.close()

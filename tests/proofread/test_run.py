@@ -148,7 +148,9 @@ def test_for_others_there_is_a_token(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_what_is_wrong_is_one_sentence(tmp_path: Path) -> None:
-    folder = write_book(tmp_path / "book")
+    folder, locked = (write_book(tmp_path / name) for name in ("book", "locked"))
+    # As in a folder that can only be read.
+    (locked / ".proofread" / "lock").mkdir(parents=True)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -158,6 +160,7 @@ def test_what_is_wrong_is_one_sentence(tmp_path: Path) -> None:
             (folder, "--weights", tmp_path),
             (folder, "--engine", "none"),
             (folder, "--token", "two words"),
+            (locked,),
         ]
         for arguments in wrong:
             done = run_proofread(*arguments, "--no-browser")

@@ -123,6 +123,18 @@ def test_a_page_that_is_read_again_is_a_new_version(folder: Path) -> None:
         store.version(1, 4)
 
 
+def test_who_wrote_a_page_is_told(tmp_path: Path) -> None:
+    folder = write_book(tmp_path / "book", 3)
+    lines = tuple(replace(line, chars=(), confidence=None) for line in read_page_of("p2").lines)
+    write_page(replace(read_page_of("p2"), lines=lines), folder / "p2.json")
+    store = Store(open_book(str(folder)))
+    store.mark(3, True, "")
+    assert [store.state(number).touched for number in (1, 2, 3)] == [False, True, True]
+    store.mark(3, False, "")
+    store.edit(1, request(0, typed("l1", 0, "一")))
+    assert [store.state(number).touched for number in (1, 2, 3)] == [True, True, False]
+
+
 def test_a_first_reading_is_a_file_and_no_journal(tmp_path: Path) -> None:
     folder = write_book(tmp_path / "book", 1, texts=False)
     store = fresh(folder)

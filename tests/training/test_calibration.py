@@ -11,10 +11,13 @@ import pytest
 from tongguocr.engines.calibration import FEATURES, Calibration, load_calibration
 from tongguocr.errors import InputError
 from tongguocr.training.calibration import (
+    CALIBRATION,
     bins_of,
     calibration_error,
+    carry_calibration,
     errors_found,
     fit_calibration,
+    give_calibration,
     save_calibration,
 )
 from tongguocr.weights import FORMAT, MANIFEST, VERSION
@@ -55,3 +58,27 @@ def test_the_manifest_keeps_what_else_it_says(tmp_path: Path) -> None:
     save_calibration(tmp_path, one, other)
     assert json.loads(path.read_text(encoding="utf-8"))["stride"] == 16
     assert load_calibration(tmp_path, False) == one and load_calibration(tmp_path, True) == other
+
+
+def write_manifest(folder: Path) -> Path:
+    folder.mkdir()
+    (folder / MANIFEST).write_text(json.dumps({"format": FORMAT, "version": VERSION}), encoding="utf-8")
+    return folder
+
+
+def test_a_run_carries_the_calibration_of_the_weights_it_begins_with(tmp_path: Path) -> None:
+    start, tuned, plain = (write_manifest(tmp_path / name) for name in ("start", "tuned", "plain"))
+    fitted = Calibration(1.0, tuple(float(n) for n in range(len(FEATURES))))
+    run, second = tmp_path / "run", tmp_path / "second"
+    carry_calibration(start, run)
+    give_calibration(run / "model.pt", plain)
+    assert load_calibration(plain, True) is None
+    save_calibration(start, fitted, fitted)
+    carry_calibration(start, run)
+    carry_calibration(run / "model.pt", run)
+    carry_calibration(run / "model.pt", second)
+    give_calibration(second / "model.pt", tuned)
+    assert load_calibration(tuned, True) == fitted
+    (run / CALIBRATION).write_text("{", encoding="utf-8")
+    with pytest.raises(InputError, match=r"calibration\.json: this is not a calibration"):
+        give_calibration(run / "model.pt", tuned)

@@ -27,7 +27,9 @@ def run(args: argparse.Namespace) -> None:
 
         export_detector(load_detector(args.model), args.output)
         return
+    from tongguocr.training.calibration import give_calibration
     from tongguocr.training.recogniser.export import export
     from tongguocr.training.recogniser.restore import open_model
 
     export(*open_model(args.model, args.codec), args.output)
+    give_calibration(args.model, args.output)

@@ -92,12 +92,17 @@ def _train_on_blocks(args: argparse.Namespace, stage: BlockStage, device: torch.
 
 
 def _train_on_pages(args: argparse.Namespace, stage: PageStage, device: torch.device) -> None:
+    from tongguocr.training.calibration import carry_calibration
+    from tongguocr.training.distributed import process_rank
     from tongguocr.training.recogniser.restore import find_start, open_model
     from tongguocr.training.recogniser.task import train_pages
 
     say = _main_process_says()
     pages = read_stage_pages(args.pages, stage, say)
-    model, codec = open_model(find_start(args.start, args.out))
+    start = find_start(args.start, args.out)
+    model, codec = open_model(start)
+    if process_rank() == 0:
+        carry_calibration(start, args.out)
     train_pages(pages, stage, model, codec, args.out, device, say)
 
 

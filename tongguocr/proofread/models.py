@@ -210,7 +210,6 @@ class BookData(_Model):
     pages: list[PageEntry]
     settings: Settings
     formats: list[str]
-    """What `export` can write."""
     ready_for_training: Annotated[int, Field(alias="readyForTraining")]
     """Pages marked as proofread."""
     train_command: Annotated[str, Field(alias="trainCommand")]
@@ -296,6 +295,8 @@ class ReadRequest(_Model):
     engine: Annotated[str, Field(max_length=100)] | None = None
     weights: Annotated[str, Field(max_length=200)] | None = None
     """One of `weightsChoices`."""
+    others: bool = False
+    """Whether every other page is read again, too, if nobody has corrected it or marked it as proofread."""
 
     model_config = ConfigDict(extra="forbid", validate_by_name=True, validate_by_alias=True)
 

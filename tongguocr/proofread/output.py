@@ -7,6 +7,7 @@ was there before the first change is kept in the folder `machine`, with the mach
 
 from __future__ import annotations
 
+import math
 import shutil
 import tempfile
 import threading
@@ -27,6 +28,8 @@ from tongguocr.proofread.store import Store
 ALWAYS = ("json", "txt", "page")
 DELAY = 0.4
 """Seconds after a change."""
+RETRY, LONGEST_RETRY = 5.0, 600.0
+"""Seconds until files that could not be written are tried again; each time twice as many."""
 
 
 class FileWriter:
@@ -35,6 +38,8 @@ class FileWriter:
     def __init__(self, store: Store, written: Callable[[int, str], None]) -> None:
         self.store, self.written = store, written
         self._due: dict[int, float] = {}
+        self._failures: dict[int, int] = {}
+        """How often in a row a page's files could not be written."""
         self._wait = threading.Condition()
         self._writing = threading.Lock()
         self._closed = False
@@ -43,11 +48,15 @@ class FileWriter:
 
     def add(self, number: int) -> None:
         """The page has changed."""
+        self._add(number, DELAY)
+
+    def _add(self, number: int, delay: float) -> None:
+        """Write the page's files in so many seconds, or sooner if they are due already."""
         with self._wait:
             if number not in self._due:
                 self.store.hold(number)
-                self._due[number] = time.monotonic() + DELAY
-                self._wait.notify()
+            self._due[number] = min(self._due.get(number, math.inf), time.monotonic() + delay)
+            self._wait.notify()
 
     def flush(self, number: int | None = None) -> None:
         """Write what is due now, of this page or of all; what is being written is waited for."""
@@ -84,6 +93,12 @@ class FileWriter:
             problems = [state.damaged] if state.damaged else []
         problems = problems or write_files(self.store.book, state.book_page, page, machine)
         state.stale = state.stale or bool(problems)
+        if problems:
+            # The disk may have room again, or the other program may have mended what it wrote.
+            failures = self._failures[number] = self._failures.get(number, 0) + 1
+            self._add(number, min(RETRY * 2 ** (failures - 1), LONGEST_RETRY))
+        else:
+            self._failures.pop(number, None)
         self.written(number, " ".join(problems))
         self.store.hold(number, -1)
 

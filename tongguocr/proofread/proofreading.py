@@ -15,7 +15,7 @@ from tongguocr.engines import ENGINES, find_engine
 from tongguocr.errors import InputError
 from tongguocr.files import write_bytes
 from tongguocr.formats import FORMATS
-from tongguocr.proofread.book import MACHINE, OWN, Book
+from tongguocr.proofread.book import MACHINE, OWN, Book, BookPage
 from tongguocr.proofread.changes import CHANGES, render_changes
 from tongguocr.proofread.events import Events
 from tongguocr.proofread.journal import Row
@@ -68,6 +68,8 @@ class Proofreading:
         workers = means.workers or min(max(share_cores(len(book.pages), None, 1)[0] - 1, 1), MAX_WORKERS)
         self.reading = BackgroundReading(workers, self._reading_begins, self._reading_done)
         self._caches: dict[int, PageCache] = {}
+        self._unwritten: set[int] = set()
+        """Pages whose files could not be written the last time."""
 
     def start(self) -> None:
         """Look at all pages, and read those that were not read yet."""
@@ -176,10 +178,19 @@ class Proofreading:
         return search(pages, words, folded, limit)
 
     def read(self, number: int, request: ReadRequest) -> None:
-        """Read a page again, before all others."""
-        page, state = self.book.page(number), self.store.state(number)
+        """Read a page again, before all others; and those that nobody has touched, if that is wanted."""
+        page = self.book.page(number)
         if not self.means.can_read or page.source is None:
             raise InputError(f"{page.name}: there is nothing to read this page from.")
+        setup = self._setup(request)
+        for other in self.book.pages if request.others else ():
+            found = self.overview.summary(other.number)
+            if other.number != number and not (found.proofread or found.changes or found.problem):
+                self._read_again(other, setup, request.keep_lines, spare=True)
+        self._read_again(page, setup, request.keep_lines, spare=False)
+
+    def _setup(self, request: ReadRequest) -> Setup:
+        """What pages are to be read with."""
         setup = self.means.setup
         if request.engine is not None:
             find_engine(request.engine)
@@ -191,19 +202,31 @@ class Proofreading:
             if request.weights not in choices:
                 raise InputError(f"There are no weights {request.weights!r} in this book.")
             setup = replace(setup, weights=choices[request.weights])
-        with state.lock:
-            known = state.page if request.keep_lines and state.page.lines else None
-        self.overview.set_reading(number, "reading")
-        self._tell_progress(number)
-        thumbnail = thumbnail_path(self.book, page)
-        self.reading.add(ReadingTask(number, page.source, setup, known, thumbnail, asked=True), first=True)
+        return setup
+
+    def _read_again(self, page: BookPage, setup: Setup, keep_lines: bool, spare: bool) -> None:
+        """Put a page into the queue: at its end, or at its beginning if it is read whatever somebody did."""
+        if page.source is None:
+            return
+        self.overview.set_reading(page.number, "reading")
+        self._tell_progress(page.number)
+        task = ReadingTask(
+            page.number,
+            page.source,
+            setup,
+            keep_lines,
+            thumbnail=thumbnail_path(self.book, page),
+            asked=True,
+            spare=spare,
+        )
+        self.reading.add(task, first=not spare)
 
     def _looked(self, number: int) -> None:
         """The files of a page were looked at."""
         summary, page = self.overview.summary(number), self.book.page(number)
         if not summary.known and not summary.problem and page.source is not None and self.means.can_read:
             thumbnail = thumbnail_path(self.book, page)
-            self.reading.add(ReadingTask(number, page.source, self.means.setup, None, thumbnail))
+            self.reading.add(ReadingTask(number, page.source, self.means.setup, thumbnail=thumbnail))
         self._tell_progress(number)
 
     def _opened(self, state: PageState) -> None:
@@ -211,18 +234,24 @@ class Proofreading:
         if state.stale:
             self.writer.add(state.book_page.number)
 
-    def _reading_begins(self, task: ReadingTask) -> bool:
+    def _reading_begins(self, task: ReadingTask) -> ReadingTask | None:
         if not task.asked and self.overview.summary(task.number).known:
-            return False
-        self.overview.set_reading(task.number, "reading")
+            return None
+        state = self.store.state(task.number)
+        with state.lock:
+            page, left = state.page, task.spare and state.touched
+        self.overview.set_reading(task.number, None if left else "reading")
         self._tell_progress(task.number)
-        return True
+        if left:
+            return None
+        return replace(task, known=page if task.keep_lines and page.lines else None)
 
     def _reading_done(self, result: ReadingResult) -> None:
         number, reason = result.task.number, result.reason
         if result.page is not None:
             try:
-                self.store.put_reading(number, result.page, _reader_name(result.task), result.task.asked)
+                task = result.task
+                self.store.put_reading(number, result.page, _reader_name(task), task.asked, task.spare)
             except InputError as error:
                 reason = str(error)
         self.overview.set_reading(number, "failed" if reason else None, reason)
@@ -240,8 +269,9 @@ class Proofreading:
 
     def _written(self, number: int, problem: str) -> None:
         """A page's files were written: the table of changes follows."""
-        if problem:
+        if problem or number in self._unwritten:
             self.overview.set_reading(number, None, problem)
+            (self._unwritten.add if problem else self._unwritten.discard)(number)
         state = self.store.state(number)
         self.overview.update_changes(state)
         if state.version and self.overview.complete:

@@ -33,11 +33,15 @@ class ReadingTask:
     number: int
     source: SourcePage
     setup: Setup
+    keep_lines: bool = False
+    """Whether the lines stay that the page has when its turn comes."""
     known: Page | None = None
-    """With the lines that are to be kept."""
+    """With those lines."""
     thumbnail: Path | None = None
     asked: bool = False
-    """Whether somebody asked for just this page."""
+    """Whether somebody asked for it, so that it is read even if it was read before."""
+    spare: bool = False
+    """Whether a page is left alone that somebody has corrected or marked meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +58,12 @@ class BackgroundReading:
     """A queue of pages, and the processes that read them."""
 
     def __init__(
-        self, workers: int, begun: Callable[[ReadingTask], bool], done: Callable[[ReadingResult], None]
+        self,
+        workers: int,
+        begun: Callable[[ReadingTask], ReadingTask | None],
+        done: Callable[[ReadingResult], None],
     ) -> None:
-        """`begun` is asked whether a page is still to be read; `done` is told what became of it."""
+        """`begun` is asked what is to be read now, if anything still is; `done` is told what became of it."""
         self.begun, self.done = begun, done
         self._tasks: deque[ReadingTask] = deque()
         self._wait = threading.Condition()
@@ -139,9 +146,10 @@ class BackgroundReading:
                 if self._closed:
                     return
                 task = self._tasks.popleft()
-            if self.begun(task):
-                given.append(task)
-                yield task
+            begun = self.begun(task)
+            if begun is not None:
+                given.append(begun)
+                yield begun
 
 
 def make_worker() -> Callable[[ReadingTask], Page | str]:

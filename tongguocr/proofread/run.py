@@ -22,6 +22,7 @@ from typing import NoReturn
 import uvicorn
 
 from tongguocr.errors import InputError
+from tongguocr.files import write_error
 from tongguocr.proofread.app import make_app
 from tongguocr.proofread.book import Book, open_book
 from tongguocr.proofread.guard import Access, names_of
@@ -144,13 +145,22 @@ def locked(book: Book, address: str) -> Iterator[None]:
         lock.acquire(blocking=False)
     except Timeout:
         raise InputError(f"{book.folder}: this book is open already{_where(note)}.") from None
+    except OSError as error:
+        raise write_error(book.own("lock"), error) from None
     try:
-        note.write_text(address, encoding="utf-8")
-        note.chmod(0o600)
+        _write_note(note, address)
         yield
     finally:
         note.unlink(missing_ok=True)
         lock.release()
+
+
+def _write_note(note: Path, address: str) -> None:
+    try:
+        note.write_text(address, encoding="utf-8")
+        note.chmod(0o600)
+    except OSError as error:
+        raise write_error(note, error) from None
 
 
 def _where(note: Path) -> str:

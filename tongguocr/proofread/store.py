@@ -76,6 +76,16 @@ class PageState:
     def edited(self) -> bool:
         return any(row["kind"] == "edits" for row in self.journal.rows)
 
+    @property
+    def touched(self) -> bool:
+        """Whether somebody worked on it: here, with another program, or by a mark that still stands.
+
+        A text of which nobody says how sure it is was not read by a machine.
+        """
+        known = [char.confidence is not None for line in self.page.lines for char in line.chars]
+        by_hand = bool(self.page.text) and not any(known)
+        return self.proofread or by_hand or any(row["kind"] in ("edits", "file") for row in self.journal.rows)
+
 
 Changed: TypeAlias = Callable[[PageState, Row], None]
 """Told of every change, with its record; of a first reading, which has none, with an empty one."""
@@ -188,10 +198,13 @@ class Store:
             self._append(state, state.page, "state", who, {"client": client, "proofread": proofread})
         return state
 
-    def put_reading(self, number: int, page: Page, who: str, asked: bool) -> PageState:
-        """A page as the machine read it; one that nobody asked for does not replace what somebody wrote."""
+    def put_reading(self, number: int, page: Page, who: str, asked: bool, spare: bool = False) -> PageState:
+        """A page as the machine read it; one that nobody asked for does not replace what somebody wrote.
+
+        With `spare`, none does that was asked for together with others.
+        """
         with self.using(number) as state:
-            if state.known and not asked:
+            if state.known and (not asked or (spare and state.touched)):
                 return state
             page = replace(page, image=image_file(self.book, state.book_page) or page.image, pixels=None)
             if state.known or state.journal.rows:

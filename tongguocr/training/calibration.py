@@ -15,12 +15,14 @@ from numpy.typing import NDArray
 
 from tongguocr.engines.calibration import FEATURES, KEY, Calibration
 from tongguocr.errors import InputError
-from tongguocr.files import write_bytes
+from tongguocr.files import decode_utf8, make_folder, read_bytes, write_bytes
 from tongguocr.weights import MANIFEST, read_manifest
 
 Doubles = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
+CALIBRATION = "calibration.json"
+"""Lies beside the weights of a run that went on from calibrated ones."""
 BINS = 15
 RIDGE = 1.0
 """Of scaled coefficients, as if so many characters spoke against each."""
@@ -51,12 +53,43 @@ def fit_calibration(features: Doubles, right: Bools) -> Calibration:
 
 def save_calibration(folder: Path, picture: Calibration, language: Calibration) -> None:
     """Write both into the manifest; its other entries stay."""
-    manifest = read_manifest(folder / MANIFEST)
-    manifest[KEY] = {"features": list(FEATURES)} | {
+    coefficients = {
         name: [round(value, 5) for value in (one.constant, *one.coefficients)]
         for name, one in (("picture", picture), ("language", language))
     }
+    _write({"features": list(FEATURES), **coefficients}, folder)
+
+
+def _write(table: object, folder: Path) -> None:
+    manifest = read_manifest(folder / MANIFEST) | {KEY: table}
     write_bytes((json.dumps(manifest, indent=2) + "\n").encode(), folder / MANIFEST)
+
+
+def carry_calibration(start: Path, run: Path) -> None:
+    """Keep in a run's folder what the weights were calibrated with that it goes on from.
+
+    A short run on pages changes little of what the features mean; weights without any calibration say of
+    every character what the network says, which is too much.
+    """
+    held = read_manifest(start / MANIFEST).get(KEY) if start.is_dir() else _beside(start)
+    if held is not None:
+        make_folder(run)
+        write_bytes((json.dumps(held, indent=2) + "\n").encode(), run / CALIBRATION)
+
+
+def give_calibration(model: Path, folder: Path) -> None:
+    """Write into the manifest of exported weights what the run kept beside them, if it did."""
+    held = _beside(model)
+    if held is not None:
+        _write(held, folder)
+
+
+def _beside(model: Path) -> object:
+    path = model.with_name(CALIBRATION)
+    try:
+        return json.loads(decode_utf8(read_bytes(path), path)) if path.is_file() else None
+    except ValueError:
+        raise InputError(f"{path}: this is not a calibration, which is JSON.") from None
 
 
 def bins_of(sure: Doubles, right: Bools, count: int = BINS) -> list[tuple[float, float, int]]:

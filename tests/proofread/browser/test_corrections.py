@@ -127,4 +127,4 @@ def test_a_page_is_marked_as_proofread_and_counts_for_training(open_tab: OpenTab
     tab.press("Alt+t")
     said = tab.page.locator("dialog.training")
     said.wait_for()
-    assert "1 pages" in said.inner_text() and "train tune" in said.inner_text()
+    assert "1 page is" in said.inner_text() and "train tune" in said.inner_text()

@@ -70,12 +70,27 @@ def test_a_reload_right_after_a_key_loses_nothing(open_tab: OpenTab, desk: Desk)
     assert answer["page"]["lines"][2]["text"] == "日月盈仄"
 
 
+def test_what_the_disk_does_not_take_is_told_and_kept(open_tab: OpenTab) -> None:
+    tab = open_tab()
+    full = {"status": 503, "json": {"detail": "p1.journal.jsonl: No space left on device."}}
+    tab.page.route("**/api/pages/1/edits", lambda route: route.fulfill(**full))
+    tab.at(0, 0)
+    tab.page.keyboard.insert_text("夭")
+    tab.page.wait_for_selector(".save.away")
+    said = tab.page.locator(".save").inner_text()
+    assert "No space left" in said and "1 edit kept here" in said
+    tab.page.unroute("**/api/pages/1/edits")
+    tab.saved()
+    tab.reload()
+    assert tab.texts()[0] == "夭地玄黃"
+
+
 def test_two_tabs_on_one_page_see_each_other(open_tab: OpenTab, book: Path) -> None:
     one, two = open_tab(), open_tab()
     one.at(0, 0)
     one.page.keyboard.insert_text("夭")
     two.until_text("夭地玄黃")
-    assert "changed this page" in two.page.locator("#notice").inner_text()
+    two.until("document.querySelector('#notice').textContent.includes('changed this page')")
     two.at(1, 0)
     two.page.keyboard.insert_text("羽")
     one.until_text("羽宙洪荒")

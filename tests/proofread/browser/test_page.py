@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 from browser_page import FRONTEND, Tab
-from proofread_server import Desk
+from proofread_books import write_book
+from proofread_server import Desk, open_desk
 
 pytestmark = pytest.mark.slow
 OpenTab = Callable[..., Tab]
@@ -85,6 +87,26 @@ def test_order_rows_zoom_and_pages(open_tab: OpenTab) -> None:
     tab.until(DRAWN)
     tab.press("Alt+o")
     assert tab.page.locator(".arrows .way").count() == 3
+    # The numbers can be read at any zoom.
+    high = "document.querySelector('.arrows text').getBoundingClientRect().height"
+    widths = set()
+    for key in ("Alt+0", "Alt+Minus", "Alt+Equal", "Alt+Equal"):
+        tab.press(key)
+        tab.until(f"{high} > 12 && {high} < 22")
+        widths.add(tab.page.locator(".line-frame").bounding_box()["width"])
+    assert len(widths) > 1
+    # The framed character stays in sight while one zooms in.
+    for _ in range(4):
+        tab.press("Alt+Equal")
+    tab.page.wait_for_timeout(500)
+    seen, framed = (tab.page.locator(name).bounding_box() for name in ("#viewer", ".char-frame"))
+    assert all(
+        low < at < low + size
+        for at, low, size in zip(
+            middle(framed), (seen["x"], seen["y"]), (seen["width"], seen["height"]), strict=True
+        )
+    )
+    tab.press("Alt+0")
     tab.press("Alt+o", "Alt+v")
     boxes = [tab.page.locator("[data-line]").nth(k).bounding_box() for k in range(2)]
     assert boxes[0]["y"] < boxes[1]["y"]
@@ -95,6 +117,66 @@ def test_order_rows_zoom_and_pages(open_tab: OpenTab) -> None:
     tab.until("document.querySelector('#page-number').value === '2'")
     tab.page.locator(".thumbnail").nth(2).click()
     tab.until("document.querySelector('#page-number').value === '3'")
+    # One who asks for a page by its number goes on in its text.
+    tab.page.fill("#page-number", "1")
+    tab.press("Enter")
+    tab.until("location.hash === '#1' && document.activeElement.id === 'input'")
+    # On a narrow screen the list of pages makes way for the page that is chosen.
+    tab.page.set_viewport_size({"width": 390, "height": 844})
+    assert not tab.page.locator("#pages").is_visible()
+    tab.press("Alt+b")
+    tab.page.locator(".thumbnail").nth(1).click()
+    tab.until("document.querySelector('#page-number').value === '2'")
+    assert not tab.page.locator("#pages").is_visible()
+
+
+def test_wheel_and_pinch_zoom_and_a_drag_moves_the_scan(open_tab: OpenTab) -> None:
+    tab = open_tab()
+    tab.until(DRAWN)
+    tab.at(0, 0)
+    tab.until(SHOWN)
+    frame = "document.querySelector('.char-frame').getBoundingClientRect()"
+    x, y = middle(tab.page.locator(".char-frame").bounding_box())
+
+    def grows(by: Callable[[], object]) -> None:
+        width = tab.page.evaluate(f"{frame}.width")
+        by()
+        tab.until(f"{frame}.width > {1.1 * width}")
+
+    tab.page.mouse.move(x, y)
+    grows(lambda: tab.page.mouse.wheel(0, -200))
+    session = tab.page.context.new_cdp_session(tab.page)
+    pinch = {"x": x, "y": y, "scaleFactor": 1.6, "gestureSourceType": "touch"}
+    grows(lambda: session.send("Input.synthesizePinchGesture", pinch))
+    left = tab.page.evaluate(f"{frame}.left")
+    tab.page.mouse.down()
+    tab.page.mouse.move(x - 60, y, steps=4)
+    tab.page.mouse.up()
+    tab.until(f"{frame}.left < {left - 30}")
+
+
+def test_names_and_texts_are_never_interpreted(browser: Any, tmp_path: Path) -> None:
+    odd = "<img src=x onerror=alert(1)>'\"&"
+    book = write_book(tmp_path / odd, 1)
+    for ending in (".png", ".json"):
+        (book / f"p1{ending}").rename(book / f"{odd}{ending}")
+    context = browser.new_context(locale="en-GB")
+    with open_desk(book, "--no-read") as desk:
+        tab = Tab(context, desk.address)
+        opened: list[str] = []
+        tab.page.on("dialog", lambda dialog: (opened.append(dialog.message), dialog.dismiss()))
+        tab.at(0, 0)
+        tab.paste("<b>&")
+        tab.saved()
+        assert tab.page.locator(".title").inner_text() == odd
+        assert tab.page.locator(".thumbnail").get_attribute("title") == odd
+        assert tab.texts()[0] == "<b>&" and tab.page.locator("#sheet b, #sheet img").count() == 0
+        tab.press("Alt+m")
+        assert tab.page.locator("dialog.compare mark").last.inner_text() == "<b>&"
+        tab.press("Escape", "Alt+t")
+        assert odd.split("'")[0] in tab.page.locator("dialog.training code").inner_text()
+        assert opened == tab.problems == [] and tab.page.locator("img[onerror]").count() == 0
+    context.close()
 
 
 def test_search_jumps_to_the_place(open_tab: OpenTab) -> None:
@@ -105,6 +187,8 @@ def test_search_jumps_to_the_place(open_tab: OpenTab) -> None:
     tab.page.locator(".hits button").nth(2).click()
     tab.until("document.querySelector('#page-number').value === '3'")
     tab.until("document.querySelectorAll('.selected').length === 2")
+    tab.press("F3", "Escape")
+    tab.until("document.querySelector('dialog') === null")
 
 
 def test_the_machines_reading_is_compared(open_tab: OpenTab) -> None:
