@@ -7,7 +7,7 @@ from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bench.layouts import KINDS, pages
@@ -207,6 +207,7 @@ coordinate = st.floats(-2000, 2000, allow_nan=False)
 
 
 @given(st.lists(st.tuples(coordinate, coordinate, coordinate, coordinate), min_size=1, max_size=25))
+@example([(0, 0, 0, 0), (0, 0, 1, 0), (0, 0, 1, 2), (2.225e-313, 0, 0, 1), (-2, 0, 0, 0)])
 @settings(max_examples=150)
 def test_every_line_is_in_exactly_one_block(corners: list[tuple[float, float, float, float]]) -> None:
     boxes = [(min(a, c), min(b, d), max(a, c), max(b, d)) for a, b, c, d in corners]

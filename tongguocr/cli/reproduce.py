@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_device(length)
     main = parser.add_argument_group("tables 3 and 4")
     main.add_argument("--model", metavar="WEIGHTS", help="trained weights to score; nothing is trained")
-    main.add_argument("--systems", metavar="A,B", help="which readers beside it; none: an empty word")
+    main.add_argument("--systems", metavar="A,B", help="which readers beside it, or none")
     switches = parser.add_argument_group(
         "both readings of what the paper leaves open; the default stands first"
     )
@@ -105,9 +105,16 @@ def _order(args: argparse.Namespace) -> Order:
         args.gpus,
     )
     switches = Switches(**{name: getattr(args, name) for name in SWITCHES}, protocol=args.protocol)
-    systems = None if args.systems is None else tuple(name for name in args.systems.split(",") if name)
+    systems = _systems(args.systems)
     seeds = tuple(range(1, args.seeds + 1))
     return Order(args.table, shop, tests, switches, seeds, systems, args.model, args.most)
+
+
+def _systems(written: str | None) -> tuple[str, ...] | None:
+    """The readers beside ours; all of them unless some, or none, were named."""
+    if written is None:
+        return None
+    return () if written == "none" else tuple(name for name in written.split(",") if name)
 
 
 def _usual_tests(table: int, sources: tuple[tuple[str, Path], ...]) -> tuple[tuple[str, Path], ...]:

@@ -34,6 +34,8 @@ STEEPEST = 3.4
 """Degrees: the search for the slant goes a little beyond the three that we promise."""
 BETTER = 1.15
 """A slant is believed only if it lines the page up this much better than none."""
+THINNEST = 1e-3
+"""Pixels; lines that are thinner have no breadth to measure by."""
 FEWEST = 5
 """Fewer lines than this say nothing about a slant."""
 IN_TEXT = 0.5
@@ -236,7 +238,7 @@ def _even_angle(boxes: Floats) -> float:
     """The slant, in radians, at which heads, feet and middles of lines agree most."""
     # Slant swells the boxes of long lines, so the measure is taken from the thinner ones.
     size = float(np.percentile(boxes[:, 2] - boxes[:, 0], 25))
-    if len(boxes) < FEWEST or size <= 0:
+    if len(boxes) < FEWEST or size < THINNEST:
         return 0.0
     coarse = np.radians(np.arange(-34, 35) * STEEPEST / 34)
     best = _best(boxes, size, coarse, 0.0)
