@@ -24,9 +24,9 @@ from tongguocr.training.synth.paint import render
 from tongguocr.training.synth.text import TextSource, load_text
 
 ACROSS, DOWN = 6, 4
-CELL = (420, 540)
+CELL = (260, 335)
 GAP = 10
-MOST_BYTES = 1_100_000
+MOST_BYTES = 400_000
 
 
 def choose_kinds(seed: int) -> list[str]:
