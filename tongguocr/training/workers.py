@@ -9,6 +9,7 @@ waits for the backward pass.
 from __future__ import annotations
 
 import multiprocessing
+import os
 import pickle
 import queue
 import threading
@@ -106,6 +107,15 @@ class Workers(Generic[Made]):
 
 
 def _produce(make: Callable[[int], Iterator[Any]], number: int, out: Any) -> None:
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     torch.set_num_threads(1)
     for work in make(number):
         out.put(pickle.dumps(work, protocol=pickle.HIGHEST_PROTOCOL))
+
+
+def _end_with_parent() -> None:
+    """End this process once the run is gone: killed, it stops nobody, and batches would wait for ever."""
+    run = multiprocessing.parent_process()
+    assert run is not None
+    run.join()
+    os._exit(1)
