@@ -82,7 +82,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _order(args: argparse.Namespace) -> Order:
-    from tongguocr.engines.devices import pick_device
+    from tongguocr.engines.torch_devices import pick_device
     from tongguocr.training.datasets.sources import parse_source
     from tongguocr.training.reproduce.chain import Workshop
     from tongguocr.training.reproduce.run import Order

@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     need("Training", "train", "torch")
-    from tongguocr.engines.devices import pick_device
+    from tongguocr.engines.torch_devices import pick_device
     from tongguocr.training.detector.stage import DetectorStage
     from tongguocr.training.glm.stage import GlmBlockStage, GlmPageStage
     from tongguocr.training.recogniser.stage import PageStage

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from tongguocr.engines.devices import is_half
+from tongguocr.engines.torch_devices import is_half
 from tongguocr.errors import MissingExtraError
 
 CLOCK = 10

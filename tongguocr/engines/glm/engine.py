@@ -101,10 +101,10 @@ class HfEngine(Engine):
             import torch
         except ImportError:
             raise MissingExtraError("The engine hf", "glm") from None
-        from tongguocr.engines.devices import is_half, pick_device
         from tongguocr.engines.glm.image_settings import load_image_settings
         from tongguocr.engines.glm.network import GlmNetwork
         from tongguocr.engines.glm.pretrained import load_pretrained
+        from tongguocr.engines.torch_devices import is_half, pick_device
 
         self.settings, self.device = settings, pick_device(device)
         half = torch.bfloat16 if is_half(self.device) else torch.float32
@@ -151,7 +151,7 @@ class HfEngine(Engine):
         """Read the blocks of these numbers together; in two parts, if the device has no room for all."""
         import torch
 
-        from tongguocr.engines.devices import is_half
+        from tongguocr.engines.torch_devices import is_half
 
         watches = [self._watch(blocks[k]) for k in numbers]
         try:

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tongguocr.engines.devices import is_half
+from tongguocr.engines.torch_devices import is_half
 from tongguocr.training.checkpoint import open_checkpoints
 from tongguocr.training.detector.feed import Source, WindowFeed
 from tongguocr.training.detector.model import FILE, Detector, save_detector

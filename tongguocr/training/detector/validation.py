@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tongguocr.engines.devices import is_half
+from tongguocr.engines.torch_devices import is_half
 from tongguocr.layout.link import link_characters
 from tongguocr.layout.peaks import Characters, Flags, Floats, Ints, find_peaks, without_echoes
 from tongguocr.training.detector.feed import Source

@@ -17,12 +17,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tongguocr.engines.devices import is_half
 from tongguocr.engines.glm.decoding import generate
 from tongguocr.engines.glm.image_settings import ImageSettings, save_image_settings
 from tongguocr.engines.glm.pretrained import PretrainedModel, save_pretrained
 from tongguocr.engines.glm.processor import ProcessorConfig
 from tongguocr.engines.glm.prompt import Prompt
+from tongguocr.engines.torch_devices import is_half
 from tongguocr.errors import InputError
 from tongguocr.training.checkpoint import Checkpoints, full_state, open_checkpoints, write_whole
 from tongguocr.training.distributed import ProcessGroup

@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
-from tongguocr.engines.devices import is_half
+from tongguocr.engines.torch_devices import is_half
 from tongguocr.training.recogniser.block_feed import Painted
 from tongguocr.training.recogniser.blocks import IGNORED, NO_PLACE, Targets
 from tongguocr.training.recogniser.model import NOWHERE, STRIDE, EncodedImage, Recogniser

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from tongguocr.alignment import MATCH, align
-from tongguocr.engines.devices import is_half
+from tongguocr.engines.torch_devices import is_half
 from tongguocr.tokens.codec import Codec
 from tongguocr.tokens.transitions import TRANSITIONS
 from tongguocr.training.recogniser.block_feed import Data, to_device

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from tongguocr.engines.devices import is_half, pick_device
+from tongguocr.engines.torch_devices import is_half, pick_device
 from tongguocr.errors import InputError
 
 TORCH_NPU = """
@@ -23,7 +23,7 @@ torch._register_device_module("npu", npu)
 """
 ASK = """
 import torch
-from tongguocr.engines.devices import is_half, pick_device
+from tongguocr.engines.torch_devices import is_half, pick_device
 from tongguocr.errors import InputError
 import torch_npu
 for torch.npu.there in (True, False):
@@ -58,7 +58,7 @@ def test_an_npu_is_taken_where_torch_has_one(tmp_path: Path) -> None:
 
 def test_torch_npu_is_imported_where_torch_does_not_know_it_yet(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    monkeypatch.setattr("tongguocr.engines.devices.import_module", asked.append)
+    monkeypatch.setattr("tongguocr.engines.torch_devices.import_module", asked.append)
     with pytest.raises(InputError, match=f"no device 'npu' {ABSENT}"):
         pick_device("npu")
     assert asked == ["torch_npu"]
