@@ -126,17 +126,17 @@ def _into_file(paths: list[Path], out: Path, image: Path | None, style: Style) -
         page = read_page(paths[0])
         _write(page, paths[0], [(format, out)], image, style)
     else:
-        pages = (_with_pixels(read_page(path), path, format, image) for path in paths)
-        write_book(pages, out, format.name, style=style)
+        write_book(_read_book(paths, format, image), out, format.name, style=style)
     return 0
 
 
-def _with_pixels(page: Page, path: Path, format: Format, given: Path | None) -> Page:
-    """A page of a book, with its pixels if the format needs them, wherever its image lies."""
+def _read_book(paths: list[Path], format: Format, given: Path | None) -> Iterator[Page]:
+    """The pages of a book, each with its pixels if the format needs them, wherever its image lies."""
     from tongguocr.formats.scan import with_scan
 
-    page, image = _with_image(page, path, format, given)
-    return page if image is None else with_scan(page, image, path)
+    for path in paths:
+        page, image = _with_image(read_page(path), path, format, given)
+        yield page if image is None else with_scan(page, image, path)
 
 
 def _onto_standard_output(paths: list[Path], format: Format, image: Path | None, style: Style) -> int:
@@ -144,8 +144,7 @@ def _onto_standard_output(paths: list[Path], format: Format, image: Path | None,
     warn_of_fonts([format.name])
     if len(paths) > 1:
         check_several(format)
-        pages = (_with_pixels(read_page(path), path, format, image) for path in paths)
-        write_several(pages, format, style)
+        write_several(_read_book(paths, format, image), format, style)
         return 0
     page, file = _with_image(read_page(paths[0]), paths[0], format, image)
     write_out(render_page(page, Path(page_stem(paths[0])), format.name, style, file))

@@ -34,8 +34,6 @@ from tongguocr.training.synth.gpu.shaping import (
 
 CHARS = "一丨田口十乚"
 EM = 40.0
-TRACE = 0.1
-"""Ink so faint that nobody sees it."""
 CELL = 72
 
 
@@ -145,10 +143,9 @@ def test_ink_keeps_its_place(atlas: Atlas, glyphs: GlyphAtlas, seed: int) -> Non
     batch = batch_of(atlas, 4)
     plain, shaped = (parts(paint(batch, glyphs, shaping=s, seed=seed).black) for s in (0.0, 1.0))
     assert (middles(shaped) - middles(plain)).abs().max() < 0.8
-    # The em box is 20:60; ink may leave it by a pixel, and its edge is soft: a trace at three pixels.
-    for side in (shaped, shaped.mT):
-        assert side[..., :17].max() < TRACE and side[..., 63:].max() < TRACE
-        assert side[..., :16].max() == 0 and side[..., 64:].max() == 0
+    # The em box is 20:60; ink may leave it by a pixel, and its edge is soft.
+    assert shaped[..., :17, :].max() == 0 and shaped[..., 63:, :].max() == 0
+    assert shaped[..., :17].max() == 0 and shaped[..., 63:].max() == 0
     share = shaped.sum((-2, -1)) / plain.sum((-2, -1))
     assert share.min() > 0.5 and share.max() < 2.2
 
