@@ -92,7 +92,7 @@ class Page:
     inverted: bool = False
     """Whether the page is white on black, and is read with black and white exchanged; pixels are not."""
     warnings: tuple[str, ...] = ()
-    """Why the page's text should not be trusted, a sentence each."""
+    """What is to be said of a page that was read, a sentence each: no text was found, or it is doubtful."""
     jpeg: bytes | None = field(default=None, compare=False, repr=False)
     """The JPEG file that the pixels were decoded from, if it was one: a PDF of the page holds it as it is."""
 

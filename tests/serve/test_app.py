@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
+from urllib.request import Request, urlopen
 
 import numpy as np
 import pytest
@@ -30,6 +31,7 @@ from serve_models import (
 )
 
 from tongguocr.engines.base import BlockInput, BlockReading
+from tongguocr.engines.trust import NO_TEXT
 from tongguocr.formats import FORMATS
 from tongguocr.formats.page_json import parse_json, render_json
 from tongguocr.page import Pixels
@@ -91,6 +93,16 @@ def test_a_page_that_lies_on_its_side(finding: str, turn: bytes | None, angle: i
     status, data = ask(f"{finding}/v1/read", *form([image, ("lines", None, lines)]))
     page = parse_json(data, Path("answer"))
     assert (status, page.angle, page.text) == (200, 90, TEXT), "lines of a turned page turn it"
+
+
+def test_a_page_without_text_says_so_in_every_format(url: str) -> None:
+    lines = ("lines", None, render_json(replace(PAGE, lines=())))
+    for format in ("json", "txt"):
+        body, headers = form([("image", "page.png", png(pixels())), lines, ("format", None, format.encode())])
+        with urlopen(Request(f"{url}/v1/read", body, headers)) as answer:
+            assert (answer.status, answer.headers["X-Warning"]) == (200, NO_TEXT)
+            data = answer.read()
+        assert parse_json(data, Path("answer")).warnings == (NO_TEXT,) if format == "json" else not data
 
 
 @pytest.mark.parametrize("format", FORMATS)

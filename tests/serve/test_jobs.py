@@ -12,9 +12,11 @@ import pytest
 from recognise_pages import make_page, read_as
 from serve_models import TEXTS, fake_models, png
 
+from tongguocr.engines.trust import NO_TEXT
 from tongguocr.errors import InputError
 from tongguocr.formats.page_json import parse_json
 from tongguocr.serve.bounded import list_source
+from tongguocr.serve.job_addresses import job_status
 from tongguocr.serve.jobs import FAULT, Job, JobOptions, JobReader, JobStore, load_job
 from tongguocr.serve.models import Models
 from tongguocr.serve.observe import Metrics
@@ -96,6 +98,16 @@ def test_a_server_that_starts_again_goes_on(tmp_path: Path) -> None:
     assert found.done == {2, 3, 4, 5}
     (last,) = JobStore(tmp_path, clock=Clock()).jobs.values()
     assert last.state == "done" and not last.waiting
+
+
+def test_pages_without_text_are_named_also_by_a_server_that_starts_again(tmp_path: Path) -> None:
+    store = JobStore(tmp_path, clock=Clock())
+    job = add_job(store, 2, damaged=(1,))
+    read_until(store, fake_models(lambda block: read_as(block, {}), found=True), lambda: job.complete)
+    (again,) = JobStore(tmp_path, clock=Clock()).jobs.values()
+    for found in (job, again):
+        assert (found.done, found.warnings, set(found.failed)) == ({2}, {2: NO_TEXT}, {1})
+        assert job_status(found)["warnings"] == [{"page": 2, "name": "2", "message": NO_TEXT}]
 
 
 def test_uploads_that_broke_off_are_cleared_away_and_nothing_else(tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ class Outcome:
     reason: str = ""
     characters: int = 0
     warning: str = ""
-    """Why the text of a page that was read should not be trusted."""
+    """What is to be said of a page that was read: it has no text, or text that should not be trusted."""
     disk_full: bool = False
     """It failed for want of room, as every other page would."""
 

@@ -20,7 +20,7 @@ from tongguocr.page import Page
 FAILED = "failed.tsv"
 """The pages of the last run that were not read, and why."""
 WARNINGS = "warnings.tsv"
-"""The pages that were read in this or an earlier run, but whose text should not be trusted, and why."""
+"""The pages that were read in this or an earlier run, without finding text or with text not to be trusted."""
 
 
 def parse_formats(written: str) -> tuple[str, ...]:

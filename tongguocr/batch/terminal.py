@@ -35,7 +35,7 @@ def run_with_progress(
                     counts[outcome.state] += 1
                     counts["characters"] += outcome.characters
                     counts["disk full"] += outcome.disk_full
-                    counts["doubtful"] += bool(outcome.warning)
+                    counts["doubtful" if outcome.characters else "empty"] += bool(outcome.warning)
                     _show(outcome, bar)
         except KeyboardInterrupt:
             stopped = True
@@ -74,8 +74,10 @@ def summary(counts: Counter[str], job: Job) -> str:
         parts.append(f"{counts['elsewhere']} read by another process")
     parts.append(f"{counts['failed']} failed")
     where = f"; {job.out / FAILED} says why" if counts["failed"] else ""
-    if counts["doubtful"]:
-        parts.append(f"{counts['doubtful']} not to be trusted")
+    for state, words in (("empty", "without text"), ("doubtful", "not to be trusted")):
+        if counts[state]:
+            parts.append(f"{counts[state]} {words}")
+    if counts["empty"] or counts["doubtful"]:
         where += f"; {job.out / WARNINGS} names them"
     return f"Pages: {', '.join(parts)}: {job.out}{where}"
 

@@ -1,20 +1,26 @@
-"""A page as read -> what is to be said against it: text that the engine itself does not believe.
+"""A page as read -> what is to be said of it: no text at all, or text that its own engine does not believe.
 
 Noise, a photograph, another script or a page that lies on its side may give text as fluent as any. It shows
-in the confidence of all characters together. In: a page whose confidences mean something. Out: a sentence for
-each reason not to trust it, for the terminal, the report of a batch and our JSON.
+in the confidence of all characters together. Or nothing is found there, as on a blank leaf, and only who
+sees the page can tell which it is. In: a page that was read. Out: a sentence for each thing to be said, for
+the terminal, the report of a batch and our JSON.
 """
 
 from __future__ import annotations
 
 from tongguocr.page import Page
 
+NO_TEXT = "no text was found on it: it is blank, or cannot be read."
+"""Said of a blank leaf, too, which a book may well have: it is no failure."""
+
 
 def find_warnings(page: Page, least: float | None) -> tuple[str, ...]:
-    """Why the page's text should not be trusted, by the mean confidence that it should have at least.
+    """That the page has no text; or why it should not be trusted, by the mean confidence that is the least.
 
-    Nothing is said where there is no text, or no confidence, or the engine's was not measured.
+    Nothing is said of text without confidence, or if the engine's was not measured (`least` is None).
     """
+    if not any(line.text for line in page.lines):
+        return (NO_TEXT,)
     mean = mean_confidence(page)
     if mean is None or least is None or mean >= least:
         return ()

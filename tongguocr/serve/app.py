@@ -79,7 +79,7 @@ def _add_middleware(app: FastAPI, metrics: Metrics, origins: Sequence[str], log:
             allow_origins=list(origins),
             allow_methods=["GET", "POST", "DELETE"],
             allow_headers=["Authorization", "Content-Type"],
-            expose_headers=["Location", "Retry-After", "Content-Disposition"],
+            expose_headers=["Location", "Retry-After", "Content-Disposition", read_addresses.WARNING],
         )
     # Added last, so it stands around everything else.
     app.add_middleware(Observed, metrics=metrics, log=log)

@@ -190,6 +190,15 @@ JOB = _object(
             message=_text("Why not, in a sentence."),
         ),
     ),
+    warnings=_list(
+        "Pages that were read, but have no text, or text that should not be trusted.",
+        _object(
+            "A page.",
+            page=_number("Its number, from 1."),
+            name=_text("What its result is called."),
+            message=_text("What is to be said of it."),
+        ),
+    ),
 )
 ERROR = _object(
     "A refusal.",

@@ -10,6 +10,7 @@ import asyncio
 import math
 import shutil
 import tempfile
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -35,10 +36,6 @@ router = APIRouter(prefix="/v1/jobs")
 
 def job_status(job: Job) -> dict[str, Any]:
     """A job and how far it is, as JSON."""
-    failed = [
-        {"page": number, "name": job.names[number - 1], "message": job.failed[number]}
-        for number in sorted(job.failed)
-    ]
     return {
         "id": job.id,
         "name": job.name,
@@ -47,8 +44,17 @@ def job_status(job: Job) -> dict[str, Any]:
         "finished": job.finished,
         "pages": len(job.names),
         "done": len(job.done),
-        "failed": failed,
+        "failed": _told_of_pages(job, job.failed),
+        "warnings": _told_of_pages(job, job.warnings),
     }
+
+
+def _told_of_pages(job: Job, sentences: Mapping[int, str]) -> list[dict[str, Any]]:
+    """Pages of which a sentence is to be told, in their order."""
+    return [
+        {"page": number, "name": job.names[number - 1], "message": sentences[number]}
+        for number in sorted(sentences)
+    ]
 
 
 @router.post(

@@ -1,9 +1,9 @@
 """Jobs: whole books that are read page by page, in a folder where every page that is done stays.
 
-A job is a folder of the store: `source/` with the file as it came, `pages/` with our JSON or
-one sentence for each page that is done, `job.json` with the rest, written last: a folder without it is an
-upload that broke off. So nothing but the files says how far a job is, and a server that starts with the same
-folder goes on where the last one ended. Between jobs pages take turns.
+A job is a folder of the store: `source/` with the file as it came, `pages/` with our JSON (and what is to be
+said of it) or one sentence for each page that is done, `job.json` with the rest, written last: a folder
+without it is an upload that broke off. So nothing but the files says how far a job is, and a server that
+starts with the same folder goes on where the last one ended. Between jobs pages take turns.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ from tongguocr.serve.workers import Readers
 from tongguocr.sources import SourcePage
 
 SOURCE, PAGES, ABOUT = "source", "pages", "job.json"
+ERROR, WARNING = ".error", ".warning"
+"""Instead of a page's JSON, the sentence why there is none; beside it, what is to be said of the page."""
 FAULT = "The server made a mistake with this page; its log says more."
 
 
@@ -63,6 +65,8 @@ class Job:
     done: set[int] = field(default_factory=set)
     failed: dict[int, str] = field(default_factory=dict)
     """Pages that were not read, and why."""
+    warnings: dict[int, str] = field(default_factory=dict)
+    """What is to be said of pages that were read: they have no text, or text that should not be trusted."""
     waiting: deque[int] = field(default_factory=deque)
     reading: set[int] = field(default_factory=set)
     sources: tuple[SourcePage, ...] = ()
@@ -115,11 +119,17 @@ def load_job(folder: Path) -> Job:
     for number in range(1, len(names) + 1):
         if job.result(number).exists():
             job.done.add(number)
-        elif (sentence := job.result(number).with_suffix(".error")).exists():
-            job.failed[number] = read_bytes(sentence).decode(errors="replace")
+            if warning := _read_sentence(job.result(number).with_suffix(WARNING)):
+                job.warnings[number] = warning
+        elif sentence := _read_sentence(job.result(number).with_suffix(ERROR)):
+            job.failed[number] = sentence
         elif job.finished is None:
             job.waiting.append(number)
     return job
+
+
+def _read_sentence(path: Path) -> str:
+    return read_bytes(path).decode(errors="replace") if path.exists() else ""
 
 
 class JobStore:
@@ -175,16 +185,19 @@ class JobStore:
             raise StatusError(404, "There is no such job here; its results may have been kept long enough.")
         return self.jobs[id]
 
-    def keep(self, job: Job, number: int, answer: bytes | str) -> None:
+    def keep(self, job: Job, number: int, answer: bytes | str, warning: str = "") -> None:
         """A page is done: our JSON, or the sentence why there is none. Of a cancelled job nothing is kept."""
         if job.finished is not None:
             return
         path = job.result(number)
         if isinstance(answer, bytes):
+            if warning:
+                write_bytes(warning.encode(), path.with_suffix(WARNING))
             write_bytes(answer, path)
             job.done.add(number)
+            job.warnings |= {number: warning} if warning else {}
         else:
-            write_bytes(answer.encode(), path.with_suffix(".error"))
+            write_bytes(answer.encode(), path.with_suffix(ERROR))
             job.failed[number] = answer
         if job.complete:
             job.finished = self.clock()
@@ -256,13 +269,15 @@ class JobReader:
         async def is_cancelled() -> bool:
             return job.finished is not None
 
-        def work() -> bytes:
+        def work() -> tuple[bytes, str]:
             page = job.source(number, self.store.bounds)
             return self.readers.call(read_job_page, page, job.options, self.store.bounds)
 
+        answer: bytes | str
+        warning = ""
         try:
             with self.metrics.reading():
-                answer: bytes | str = await self.queue.run_page(work, is_cancelled)
+                answer, warning = await self.queue.run_page(work, is_cancelled)
         except InputError as error:
             if self.queue.ending or job.finished is not None:
                 return
@@ -271,13 +286,16 @@ class JobReader:
             traceback.print_exc()
             answer = FAULT
         try:
-            self.store.keep(job, number, answer)
+            self.store.keep(job, number, answer, warning)
         except InputError as error:
             # The disk is full, say: whoever runs the server must know, and the next start tries again.
             print(f"tongguocr: {error}", file=sys.stderr, flush=True)
             self.store.give_up(job, number, "The server could not keep what was read of this page.")
 
 
-def read_job_page(models: Models, source: SourcePage, options: JobOptions, bounds: Bounds) -> bytes:
-    """A page of a job, in our JSON."""
-    return render_json(models.read(load_page(source, bounds), None, options.direction, options.turn))
+def read_job_page(
+    models: Models, source: SourcePage, options: JobOptions, bounds: Bounds
+) -> tuple[bytes, str]:
+    """A page of a job, in our JSON, and what is to be said of it."""
+    page = models.read(load_page(source, bounds), None, options.direction, options.turn)
+    return render_json(page), " ".join(page.warnings)

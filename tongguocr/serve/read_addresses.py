@@ -20,6 +20,8 @@ from tongguocr.serve.results import read_upload
 from tongguocr.serve.state import receive_in_time, state_of
 from tongguocr.serve.upload import receive_body, receive_upload
 
+WARNING = "X-Warning"
+"""The header that says what is to be said of a page: it has no text, or text that should not be trusted."""
 router = APIRouter(prefix="/v1")
 
 
@@ -39,8 +41,10 @@ async def read(request: Request) -> Response:
         upload = await receive_in_time(receive_upload(request, bounds, take), bounds.upload_seconds)
         with queue.admit(deadline), state.metrics.reading():
             work = partial(state.readers.call, read_upload, upload, bounds)
-            data = await queue.run(work, deadline, request.is_disconnected)
-    return Response(data, media_type=FORMATS[upload.options.format].media_type)
+            data, warning = await queue.run(work, deadline, request.is_disconnected)
+    # Only JSON has a place for it in the file.
+    headers = {WARNING: warning} if warning else None
+    return Response(data, headers=headers, media_type=FORMATS[upload.options.format].media_type)
 
 
 @router.post(

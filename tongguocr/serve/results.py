@@ -30,11 +30,11 @@ UNSQUEEZED = ("application/pdf", "image/png")
 """Packed already."""
 
 
-def read_upload(models: Models, upload: Upload, bounds: Bounds) -> bytes:
-    """The whole way of one page, from its file to the file that is wanted."""
+def read_upload(models: Models, upload: Upload, bounds: Bounds) -> tuple[bytes, str]:
+    """The whole way of one page, from its file to the file that is wanted, and what is to be said of it."""
     options = upload.options
     page = models.read(upload.page(bounds), upload.known(bounds), options.direction, options.turn)
-    return render(page, upload)
+    return render(page, upload), " ".join(page.warnings)
 
 
 def render(page: Page, upload: Upload) -> bytes:
