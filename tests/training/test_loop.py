@@ -114,6 +114,16 @@ def test_kept_parts_stay_as_they_are_and_the_others_learn() -> None:
     assert not changed & {"stem", "encoder"} and {"decoder", "dense", "embedding"} <= changed
     with pytest.raises(InputError, match="no part neck, only stem"):
         freeze(model, ("neck",))
+    with pytest.raises(InputError, match="no part , only stem"):
+        freeze(model, ("",))
+
+
+def test_single_layers_can_be_kept() -> None:
+    model = Recogniser(ModelSize(300, width=32, heads=2, encoder_layers=2, decoder_layers=1, stem=(8, 16)))
+    freeze(model, ("encoder.0",))
+    kept = [name for name, value in model.named_parameters() if not value.requires_grad]
+    assert kept and all(name.startswith("encoder.0.") for name in kept)
+    assert all(value.requires_grad for name, value in model.named_parameters() if "encoder.1" in name)
 
 
 def test_features_between_places() -> None:

@@ -51,10 +51,11 @@ def make_optimisers(model: nn.Module, run: Run) -> list[torch.optim.Optimizer]:
 
 def freeze(model: nn.Module, parts: Sequence[str]) -> None:
     """Leave these parts of the network out of all training from here on."""
-    named = dict(model.named_children())
+    named = dict(model.named_modules())
     for part in parts:
-        if part not in named:
-            raise InputError(f"frozen: the network has no part {part}, only {', '.join(named)}.")
+        if not part or part not in named:
+            known = ", ".join(name for name, _ in model.named_children())
+            raise InputError(f"frozen: the network has no part {part}, only {known} and theirs.")
         named[part].requires_grad_(False)
 
 

@@ -94,7 +94,11 @@ class Run:
     checkpoint_every: float = 5.0
     """Minutes between resume files of data without epochs, whose validations are long."""
     frozen: tuple[str, ...] = ()
-    """Parts of the network that are not trained: with stem and encoder frozen, a step is cheaper."""
+    """Parts of the network that are not trained, or layers of them, as encoder.0: with stem and encoder
+    frozen, a step is cheaper."""
+    half: bool = False
+    """Whether a processor computes in half precision (bfloat16), as GPUs always do: half the time where it
+    has instructions for that, more where it has not."""
     workers: int = 14
     """Processes that make batches."""
     seed: int = 1

@@ -18,7 +18,7 @@ from tongguocr.training.recogniser.validation import Validator
 from tongguocr.training.synth.degradation import Degradation
 from tongguocr.training.synth.gpu.lines import LineStore
 from tongguocr.training.synth.gpu.render import GlyphAtlas
-from tongguocr.training.synth.real_ink import Lines, gather, make_line
+from tongguocr.training.synth.real_ink import LineImage, Lines, gather, make_line, save_lines
 
 CHARS = "天地玄黃宇宙洪荒日月盈昃辰宿列張寒來暑往"
 SMALL = Recipe(canvases=(Canvas(160, 96, 3), Canvas(96, 96, 3)), size=(18, 24), small=(14, 18), longest=60)
@@ -147,6 +147,32 @@ def test_real_blocks_are_patchwork_and_tight_if_asked(folder: Path) -> None:
             ).paint(work)
             assert images.shape[-2:] == (work.canvas.height, work.canvas.width)
             assert len(points) == len(work.characters)
+
+
+def test_batches_are_as_small_as_a_processor_needs_them(folder: Path) -> None:
+    batches = load_data(folder / "data").maker(5, replace(SMALL, batch_share=0.4)).batches()
+    assert {next(batches).canvas.blocks for _ in range(4)} == {1}
+
+
+def test_real_blocks_may_be_nothing_but_paper(folder: Path) -> None:
+    ink = np.full((60, 18), 40, np.uint8)
+    paper = gather([LineImage("bare__p_1", "", ink, np.array([0, 60], np.float32))])
+    save_lines(real_lines(), folder / "data" / "lines.npz")
+    save_lines(paper, folder / "data" / "bare.npz")
+    try:
+        data = load_data(folder / "data")
+    finally:
+        for name in ("lines.npz", "bare.npz"):
+            (folder / "data" / name).unlink()
+    assert data.lines is not None and data.lines.texts[-1] == ""
+    recipe = replace(TEXT_ALONE, real=1.0, tight_lines=0.0)
+    work = next(data.maker(5, replace(recipe, bare=1.0)).batches())
+    assert work.tokens.tolist() == [[data.codec.eos]] * 3 and not len(work.characters)
+    images, _, _ = painter(data, recipe).paint(work)
+    assert bool(images.isfinite().all())
+    # Unless it is asked for, paper is never set.
+    numbers = next(data.maker(5, recipe).batches()).batch.lines.values[:, 0]
+    assert int(numbers.max()) < len(real_lines())
 
 
 def test_the_painter_shapes_glyphs_and_leaves_places(folder: Path) -> None:

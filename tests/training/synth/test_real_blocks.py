@@ -29,6 +29,7 @@ from tongguocr.training.synth.real_ink import (
     LineImage,
     Lines,
     gather,
+    join,
     make_line,
 )
 
@@ -169,6 +170,43 @@ def test_a_canvas_lower_than_a_character_gets_one_all_the_same() -> None:
     composer = LineBlockComposer(told_apart(), LineBlockSettings(height=16, width=64, tight=1.0))
     block = composer.compose(np.random.default_rng(3))
     assert len(block.composition) and block.placed[:, 4].max() <= 17
+
+
+def with_paper(count: int = 4) -> Lines:
+    """Lines, and behind them pictures of paper."""
+    ink = np.full((60, 18), 40, np.uint8)
+    paper = [LineImage(f"bare__p{k}_1", "", ink, np.array([0, 60], np.float32)) for k in range(count)]
+    return join(told_apart(), gather(paper))
+
+
+@pytest.mark.parametrize("patchwork", [0.0, 0.6])
+def test_blocks_of_paper_say_nothing_and_fill_their_canvas(patchwork: float) -> None:
+    lines, first = with_paper(), len(told_apart())
+    settings = LineBlockSettings(height=128, width=96, bare=1.0, patchwork=patchwork)
+    blocks = [LineBlockComposer(lines, settings).compose(np.random.default_rng(k)) for k in range(4)]
+    for block in blocks:
+        assert not block.composition.lines and not block.composition.text
+        assert (block.placed[:, 0] >= first).all() and block.placed.shape[1] == (7 if patchwork else 5)
+    ink = paint(pack_lines(blocks), None, LineStore.load(lines, "cpu")).all_black.numpy()
+    assert (ink > 0.1).mean() > 0.9
+
+
+def test_paper_stands_below_text_and_never_over_it() -> None:
+    lines, first = with_paper(), len(told_apart())
+    settings = LineBlockSettings(height=256, width=256, scale=(0.8, 1.2), bare=1e-9, ruled=0.0)
+    composer, seen = LineBlockComposer(lines, settings), 0
+    for seed in range(12):
+        block = composer.compose(np.random.default_rng(seed))
+        for number, x0, y0, x1, y1 in block.placed.tolist():
+            if number >= first:
+                seen += 1
+                boxes = block.composition.boxes
+                beside = (boxes[:, 0] < x1 - 1) & (boxes[:, 2] > x0 + 1)
+                below = boxes[beside & ((boxes[:, 0] + boxes[:, 2]) / 2 > x0) & (boxes[:, 2] < x1 + 8)]
+                assert y1 <= 257 and (below[:, 3] <= y0 + 1).all()
+        page = to_page(block.composition)
+        assert page.lines and all(line.text for line in page.lines)
+    assert seen
 
 
 def test_without_patchwork_rows_are_whole_lines() -> None:

@@ -27,9 +27,12 @@ from tongguocr.training.run import Run
 from tongguocr.training.synth.atlas import Atlas, load_atlas
 from tongguocr.training.synth.gpu.lines import LineStore
 from tongguocr.training.synth.gpu.render import GlyphAtlas, render_batch
-from tongguocr.training.synth.real_ink import Lines, load_lines
+from tongguocr.training.synth.real_ink import Lines, join, load_lines
 from tongguocr.training.synth.text import TextSource, load_text
 from tongguocr.training.workers import Workers
+
+BARE = "bare.npz"
+"""The file with pictures of paper without text."""
 
 Painted: TypeAlias = tuple[Tensor, Tensor, Tensor]
 """Images from 0 to 1, and for each character its place and its block."""
@@ -62,14 +65,16 @@ class Data:
 
 
 def load_data(folder: Path) -> Data:
-    """atlas.npz, codec.json, text.txt or text.txt.xz, counts.tsv; and lines.npz, held_out.npz if there."""
+    """atlas.npz, codec.json, text.txt or text.txt.xz, counts.tsv; and lines.npz, bare.npz and held_out.npz,
+    where they are there."""
     text = next((p for p in (folder / "text.txt", folder / "text.txt.xz") if p.exists()), None)
     if text is None:
         raise InputError(f"{folder}: there is no text.txt or text.txt.xz to train on.")
     codec = load_codec(folder / "codec.json")
-    lines, held = (
-        load_lines(p) if p.exists() else None for p in (folder / "lines.npz", folder / "held_out.npz")
-    )
+    files = (folder / name for name in ("lines.npz", BARE, "held_out.npz"))
+    lines, bare, held = (load_lines(path) if path.exists() else None for path in files)
+    if lines is not None and bare is not None:
+        lines = join(lines, bare)
     return Data(
         atlas=load_atlas(folder / "atlas.npz"),
         codec=codec,

@@ -134,6 +134,8 @@ class BlockMaker:
     narrow: tuple[Canvas, ...] = NARROW
 
     def __post_init__(self) -> None:
+        self.recipe = replace(self.recipe, canvases=self.recipe.batches_of(self.recipe.canvases))
+        self.narrow = self.recipe.batches_of(self.narrow)
         self.rng = np.random.default_rng(self.seed)
         self.token = {char: self.codec.encode(char)[0] for char in self.codec.characters}
         drawable = self.fonts.drawable(None if self.held_out else False)
@@ -151,6 +153,7 @@ class BlockMaker:
                 evened=recipe.evened,
                 patchwork=recipe.patchwork,
                 tight=recipe.tight_lines,
+                bare=recipe.bare,
             )
             self.line_blocks = LineBlockComposer(self.lines, settings)
 
@@ -183,20 +186,21 @@ class BlockMaker:
         blocks: list[LineBlock] = []
         while len(blocks) < canvas.blocks:
             block = composer.compose(self.rng)
-            if 0 < len(block.composition) < self.recipe.longest * 0.85:
+            is_bare = not block.composition.lines and bool(self.recipe.bare)
+            if is_bare or 0 < len(block.composition) < self.recipe.longest * 0.85:
                 blocks.append(block)
         thickest = THICKEST * self.recipe.shaping
         degradations = [
             for_real_ink(degradation, thickest) for degradation in self._degradations(canvas, coarse=0.0)
         ]
         shown = [block.composition for block in blocks]
-        margins = [MARGIN * float(np.median(block.boxes[:, 3] - block.boxes[:, 1])) for block in shown]
+        margins = [MARGIN * typical_size(block) for block in shown]
         return self._work(canvas, shown, margins, pack_lines(blocks), degradations)
 
     def _degradations(self, canvas: Canvas, coarse: float) -> list[Degradation]:
         recipe = self.recipe
         degradations = [
-            sample_block_degradation(self.rng, recipe.severity, recipe.holed, coarse)
+            sample_block_degradation(self.rng, recipe.severity, recipe.holed, coarse, recipe.sealed)
             for _ in range(canvas.blocks)
         ]
         return (
@@ -353,6 +357,11 @@ class BlockMaker:
         x = box[0] - self.rng.random() * max(view_width - width(box), 0.0)
         y = box[1] - self.rng.random() * max(view_height - height(box), 0.0)
         return (x, y, x + view_width, y + view_height)
+
+
+def typical_size(block: Composition) -> float:
+    """The usual height of a block's characters; 0 where there are none."""
+    return float(np.median(block.boxes[:, 3] - block.boxes[:, 1])) if len(block.boxes) else 0.0
 
 
 def read_places(block: Composition, codec: Codec) -> list[int]:

@@ -51,7 +51,7 @@ def losses(
     given = torch.cat([torch.full_like(tokens[:, :1], bos), tokens[:, :-1]], 1)
     given = corrupt(given, run.corrupted, model.size.tokens)
     told = input_places(points, work.places, grid, run)
-    with torch.autocast(device.type, torch.bfloat16, enabled=is_half(device)):
+    with torch.autocast(device.type, torch.bfloat16, enabled=run.half or is_half(device)):
         images = images.contiguous(memory_format=torch.channels_last)
         encoded, states, pointed = (forward or model)(images, given, told)
         wanted = tokens != 0

@@ -95,14 +95,30 @@ class Recipe:
     """Drawn blocks that are cut, inked and scanned coarsely, as much real ink is (degradation.py)."""
     circled: float = 0.12
     """Pages with circles between their sections."""
+    sealed: float = 0.0
+    """Share of blocks with a library's seal, several characters large, over their text."""
     empty: float = 0.02
     """Share of drawn blocks that hold nothing to read: paper, rules, specks, slices of characters."""
+    bare: float = 0.0
+    """Share of blocks of real lines that hold nothing but real paper, where the data has pictures of it."""
     sliced: float = 0.08
     """Share of drawn blocks at whose edge a neighbouring column shows a slice that nobody is to read."""
     tight: float = 0.1
     """Share of synthetic blocks that fill a narrow canvas to its edges."""
     tight_lines: float = 0.15
     """Share of batches of real lines that fill a narrow canvas."""
+    batch_share: float = 1.0
+    """Share of a canvas's blocks that make a batch: a GPU takes all, a processor a few hundredths."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.batch_share <= 1:
+            raise ValueError("batch_share is above 0 and at most 1")
+
+    def batches_of(self, canvases: Iterable[Canvas]) -> tuple[Canvas, ...]:
+        """The canvases with as many blocks as `batch_share` leaves them, one at least."""
+        return tuple(
+            replace(canvas, blocks=max(round(canvas.blocks * self.batch_share), 1)) for canvas in canvases
+        )
 
     @property
     def canvases_of_columns(self) -> tuple[Canvas, ...]:
@@ -126,6 +142,9 @@ class Recipe:
             sliced=0.0,
             tight=0.0,
             tight_lines=0.0,
+            sealed=0.0,
+            bare=0.0,
+            batch_share=1.0,
         )
 
 
@@ -149,14 +168,16 @@ COARSE_DAMAGED = 0.4
 
 
 def sample_block_degradation(
-    rng: np.random.Generator, severity: float, holed: float = 0.0, coarse: float = 0.0
+    rng: np.random.Generator, severity: float, holed: float = 0.0, coarse: float = 0.0, sealed: float = 0.0
 ) -> Degradation:
-    """The degradation of one block, holed and coarse as often as asked; shares of 0 draw nothing."""
+    """The degradation of one block, holed, coarse and sealed as often as asked; shares of 0 draw nothing."""
     degradation = sample_degradation(rng, severity, False)
     if coarse and rng.random() < coarse:
         degradation = coarsen(degradation, rng)
     if holed and rng.random() < holed:
         degradation = replace(degradation, wormholes=degradation.wormholes + int(rng.integers(*WORMS)))
+    if sealed and rng.random() < sealed:
+        degradation = replace(degradation, large_seals=1)
     return degradation
 
 

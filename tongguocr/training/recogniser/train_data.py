@@ -3,8 +3,8 @@
 The folder holds atlas.npz (with its parts), codec.json, counts.tsv, text.txt or text.txt.xz, and, where line
 images are given, lines.npz and held_out.npz, the pages that training must not see; and char_pages.npz, real
 pages with character boxes, for the detector; runs of their labelled characters join the lines to train on;
-and line_pages.npz, real pages with labelled lines, for the detector. It can be carried to a machine without
-fonts. The codec's characters are mined as `tongguocr vocab` mines them.
+and line_pages.npz, real pages with labelled lines, for the detector, with bare.npz, their paper without text.
+It can be carried to a machine without fonts. Its characters are mined as `tongguocr vocab` mines them.
 """
 
 from __future__ import annotations
@@ -25,9 +25,11 @@ from tongguocr.layout.link import chains_of
 from tongguocr.tokens.codec import make_codec
 from tongguocr.tokens.vocabulary import mine
 from tongguocr.training.detector.line_pages import FILE as LINE_PAGES
-from tongguocr.training.detector.line_pages import read_line_pages
+from tongguocr.training.detector.line_pages import read_entries, read_line_pages
 from tongguocr.training.detector.real_pages import FILE, RealPage, is_held_out, read_char_pages, save_pages
+from tongguocr.training.recogniser.block_feed import BARE
 from tongguocr.training.synth.atlas import build_atlas, save_atlas
+from tongguocr.training.synth.bare_ink import bare_lines, held_out_stems
 from tongguocr.training.synth.fonts import load_fonts
 from tongguocr.training.synth.line_cuts import CIRCLE, extract_ink
 from tongguocr.training.synth.line_pieces import known_runs
@@ -36,6 +38,7 @@ from tongguocr.training.synth.real_ink import (
     Lines,
     gather,
     is_history,
+    line_names,
     read_lines,
     save_lines,
     split,
@@ -79,6 +82,8 @@ def gather_data(
         said.append(_keep_char_pages(pages, out))
     if line_pages is not None:
         said.append(_keep_line_pages(line_pages, out))
+    if line_pages is not None and lines is not None:
+        said.append(keep_bare_ink(line_pages, lines, out))
     if lines is not None or pages:
         said.append(_gather_lines(lines, pages, out, frozenset(chars)))
     return said
@@ -122,11 +127,20 @@ def _keep_line_pages(folder: Path, out: Path) -> str:
     return f"{len(pages) - held_out} real pages with lines to train the detector on, {held_out} held out."
 
 
+def keep_bare_ink(folder: Path, table: Path, out: Path) -> str:
+    """Places without text, of pages whose lines are not held out: the table of lines tells which are."""
+    held_out = held_out_stems(name for name in line_names(table) if split(name) == "test")
+    bare = list(bare_lines(read_entries(folder), held_out, np.random.default_rng(BARE_SEED)))
+    save_lines(_coarse(gather(bare)), out / BARE)
+    return f"{len(bare)} pictures of paper without text."
+
+
 def _coarse(lines: Lines) -> Lines:
     """Ink in sixteen levels: more than such scans have, and the file shrinks by a third."""
     return replace(lines, ink=((lines.ink.astype(np.uint16) + 8) // 17 * 17).astype(np.uint8))
 
 
+BARE_SEED = 1368
 PAPER = 0.08
 """Paper around a run, in characters."""
 

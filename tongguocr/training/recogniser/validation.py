@@ -55,8 +55,9 @@ class Validator:
     @staticmethod
     def prepare(data: Data, recipe: Recipe, atlas: GlyphAtlas, device: torch.device) -> Validator:
         """Paint one batch of each canvas, synthetic and real, without what makes training harder."""
+        batches = recipe.batches_of(recipe.canvases)
+        few = tuple(replace(canvas, blocks=min(BLOCKS, canvas.blocks)) for canvas in batches)
         recipe = recipe.for_validation
-        few = tuple(replace(canvas, blocks=min(BLOCKS, canvas.blocks)) for canvas in recipe.canvases)
         maker = data.maker(77, replace(recipe, canvases=few, real=0.0), held_out=True)
         synthetic = _paint_sets(maker, atlas, None, device)
         real: tuple[ValidationSet, ...] = ()

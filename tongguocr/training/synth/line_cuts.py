@@ -55,14 +55,14 @@ _ANGLES = np.linspace(0, 2 * np.pi, _SECTORS * _IN_SECTOR, endpoint=False, dtype
 _COS, _SIN = np.cos(_ANGLES), np.sin(_ANGLES)
 
 
-def extract_ink(grey: Pixels) -> Pixels:
-    """How much ink covers each pixel: darkness between the paper around and the line's own black."""
+def extract_ink(grey: Pixels, dark: float | None = None) -> Pixels:
+    """How much ink covers each pixel: darkness between the paper around and `dark`, or the line's black."""
     values = grey.astype(np.float32)
     rows = np.arange(0, len(values), PAPER_REACH // 2)
     # Two thirds of a column is paper; its brighter half is surely so.
     paper = [np.percentile(values[max(r - PAPER_REACH, 0) : r + PAPER_REACH], 70) for r in rows]
     ground = np.interp(np.arange(len(values)), rows, paper)[:, None]
-    dark = np.percentile(values, 4)
+    dark = float(np.percentile(values, 4)) if dark is None else dark
     cover = (ground - values) / np.maximum(ground - dark, 24.0)
     # The paper's own grain is not ink.
     return np.asarray((np.clip(cover * 1.25 - 0.2, 0, 1) * 255).round(), np.uint8)

@@ -39,6 +39,8 @@ JITTER = 0.08
 """By which share pieces are higher or lower, wider or narrower than their line."""
 TRIES = 6
 """Pieces looked at for one that still has room."""
+FOOTED = 0.3
+"""Share of columns below whose end there is real paper, where there are pictures of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,8 @@ class LineBlockSettings:
     """Share of lines put together from pieces of others."""
     tight: float = 0.0
     """Share of blocks that a column or two fill to within a tenth of a character."""
+    bare: float = 0.0
+    """Share of blocks that hold nothing but paper, where there are pictures of it (bare_ink.py)."""
 
 
 @dataclass
@@ -83,7 +87,9 @@ class LineBlockComposer:
     def __post_init__(self) -> None:
         books: dict[str, list[int]] = {}
         for k, name in enumerate(self.lines.names):
-            books.setdefault(book_of(name), []).append(k)
+            if self.lines.texts[k]:
+                books.setdefault(book_of(name), []).append(k)
+        self.bare = np.array([k for k, text in enumerate(self.lines.texts) if not text], np.int64)
         self.books = [np.array(numbers) for numbers in books.values()]
         self.usual = [float(np.median(self.lines.sizes[numbers, 0])) for numbers in self.books]
         # Books count by their characters: some have been cut into many short runs.
@@ -104,8 +110,43 @@ class LineBlockComposer:
         """One block of lines of one book."""
         if not self.books:
             raise ValueError("there are no lines to set")
+        if self.settings.bare and len(self.bare) and rng.random() < self.settings.bare:
+            return self._paper(rng)
         book = int(rng.choice(len(self.books), p=self.shares))
         return _BlockBuilder(self, rng, book).block()
+
+    def _paper(self, rng: np.random.Generator) -> LineBlock:
+        """A block without text: pictures of paper from edge to edge, side by side and below each other."""
+        s, left = self.settings, 0.0
+        placed = list[tuple[float, ...]]()
+        while left < s.width:
+            scale = float(np.exp(rng.uniform(*np.log(s.scale)))) * rng.choice([1.0, 2.0])
+            top, widest = 0.0, 1.0
+            while top < s.height:
+                number = int(rng.choice(self.bare))
+                wide, high = (self.lines.sizes[number] * scale).tolist()
+                placed.append((number, left, top, left + wide, top + high, 0, self.lines.sizes[number, 1]))
+                top, widest = top + high, max(widest, wide)
+            left += widest
+        none = np.zeros(0)
+        composition = Composition(
+            kind=REAL_LINES,
+            width=s.width,
+            height=s.height,
+            seed=int(rng.integers(1 << 31)),
+            text=(),
+            faces=none.astype(np.int16),
+            boxes=none.astype(np.float32).reshape(0, 4),
+            angles=none.astype(np.float32),
+            white=none.astype(np.bool_),
+            lines=(),
+        )
+        return LineBlock(composition, self.shown(placed))
+
+    def shown(self, placed: Sequence[tuple[float, ...]]) -> NDArray[np.float32]:
+        """Places of lines as painters take them: with the rows that they show only where there are pieces."""
+        rows = np.array(placed, np.float32).reshape(-1, 7)
+        return rows if self.sampler else rows[:, :5]
 
 
 class _BlockBuilder:
@@ -118,6 +159,7 @@ class _BlockBuilder:
             composer.settings,
             composer.sampler,
         )
+        self.composer = composer
         self.by_width, self.text, self.boxes = composer.by_width[book], list[str](), list[Box]()
         self.composed, self.placed = list[ComposedLine](), list[tuple[float, ...]]()
         # Where nothing is asked for nothing is drawn: blocks for validation must not change.
@@ -181,11 +223,25 @@ class _BlockBuilder:
             lines=tuple(self.composed),
             strokes=self._rules(right, count) if self.rng.random() < self.settings.ruled else (),
         )
-        placed = np.array(self.placed, np.float32).reshape(-1, 7)
-        return LineBlock(composition, placed if self.sampler else placed[:, :5])
+        return LineBlock(composition, self.composer.shown(self.placed))
 
     def _column(self, x: float) -> None:
-        """Main lines and notes below each other until the column is full or the text ends."""
+        """Lines and notes, and now and then real paper below them."""
+        bottom = self._fill_column(x)
+        bare = self.composer.bare
+        if self.settings.bare and len(bare) and self.rng.random() < FOOTED:
+            self._paper_below(int(self.rng.choice(bare)), x, bottom + 0.2 * self.column)
+
+    def _paper_below(self, number: int, x: float, top: float) -> None:
+        """As much of a picture of paper as has room below `top`, as broad as the column."""
+        wide, high = self.lines.sizes[number].tolist()
+        scale, half = self.column / wide, self.column / 2
+        rows = min(high, (self.settings.height - top) / scale)
+        if rows > 1:
+            self.placed.append((number, x - half, top, x + half, top + rows * scale, 0, rows))
+
+    def _fill_column(self, x: float) -> float:
+        """Main lines and notes below each other until the column is full or the text ends; where it ends."""
         indent = self.rng.random() * self.settings.height / 6
         top = self.margin + indent * (self.rng.random() < self.settings.indented)
         if not any(map(len, self._fitting(top))):
@@ -193,13 +249,14 @@ class _BlockBuilder:
         for _ in range(MAX_RUNS):
             main, notes = self._fitting(top)
             if not len(main) and len(notes) < 2:
-                return
+                return top
             if len(notes) > 1 and (not len(main) or self.rng.random() < NOTED):
                 top = max(self._pair(self.rng.choice(notes, 2, replace=False), x, top))
             else:
                 top = self._line(int(self.rng.choice(main)), x, top, "main", self._is_patchwork())
             if self.rng.random() < self.settings.ends:
-                return
+                return top
+        return top
 
     def _fitting(self, top: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Main lines and rows of notes that still have room below `top`."""

@@ -87,6 +87,11 @@ def read_lines(table: Path, wanted: Callable[[str], bool] = lambda name: True) -
         yield make_line(name, text, grey)
 
 
+def line_names(table: Path) -> Iterator[str]:
+    """The file names of a table's lines."""
+    return (name for _, name, _ in _rows(table))
+
+
 def read_images(
     table: Path, wanted: Callable[[str], bool] = lambda name: True
 ) -> Iterator[tuple[str, str, Pixels]]:
@@ -174,6 +179,18 @@ def gather(lines: Sequence[LineImage]) -> Lines:
         starts=np.cumsum(areas) - areas,
         sizes=sizes,
         cuts=tuple(line.cuts for line in lines),
+    )
+
+
+def join(first: Lines, second: Lines) -> Lines:
+    """The lines of both, those of the second behind those of the first."""
+    return Lines(
+        names=first.names + second.names,
+        texts=first.texts + second.texts,
+        ink=np.concatenate([first.ink, second.ink]),
+        starts=np.concatenate([first.starts, second.starts + len(first.ink)]),
+        sizes=np.concatenate([first.sizes, second.sizes]),
+        cuts=first.cuts + second.cuts,
     )
 
 

@@ -87,6 +87,9 @@ def test_damage_is_spread_over_the_whole_oblong_canvas() -> None:
     assert (along == torch.where(upright > 0.5, float(HIGH), float(WIDE))).all(), (
         "cracks go from edge to edge"
     )
+    large = stack_degradations([Degradation(large_seals=1)] * 20, [20.0] * 20, HIGH, WIDE, 3).seals
+    assert len(large) == 20 and 60 <= large[:, 3].min() < large[:, 3].max() <= max(HIGH, WIDE)
+    assert (large[:, 9] >= 1).all(), "what it shows is enlarged"
     least = stack_degradations([Degradation(resolution=0.3)], [34.0], HIGH, WIDE, 1).flat("resolution")
     assert float(least[0]) == pytest.approx(MIN_RESOLVED / 34)
 

@@ -47,7 +47,7 @@ class DegradationBatch:
     stains: Tensor
     """MAX_STAINS x 5 x blocks: x, y, radius, flatness, depth; depth 0 for none."""
     seals: Tensor
-    """n x 9, see `draw_ink_seals`."""
+    """n x 10, see `draw_ink_seals`."""
     bleeding: Tensor
     """Which blocks show the other side."""
     coarse: Tensor

@@ -38,6 +38,9 @@ LOST = (0.3, 0.85)
 """How much of a torn seal is lost."""
 TILE = 128
 """Seals are pressed in squares of so many pixels, so that small ones cost little beside large ones."""
+LIBRARY_EMS = (3.5, 10.0)
+"""The side of a library's seal on the recogniser's blocks, in characters of their text."""
+LIBRARY_STRENGTHS = (0.2, 0.85)
 COLUMNS = 13
 """Numbers of a place of `draw_places`."""
 
@@ -148,12 +151,13 @@ def draw_ink_seals(
     extent: tuple[int, int],
     rng: np.random.Generator,
 ) -> Tensor:
-    """Seals of blocks on canvases of this width and height, at most one a block: a page's three are seldom in
-    one place.
+    """Seals of blocks on canvases of this width and height, at most one small and one large a block: a page's
+    three are seldom in one place.
 
-    n x 9: block, x, y, side, turn, oval, intaglio, which character it shows (0 to 1), strength.
+    n x 10: block, x, y, side, turn, oval, intaglio, which character it shows (0 to 1), strength, and by how
+    much what it shows is enlarged.
     """
-    rows = []
+    rows = list[tuple[float, ...]]()
     for k, (degradation, em) in enumerate(zip(degradations, ems, strict=True)):
         if degradation.seals:
             oval = rng.random() < 0.25
@@ -161,8 +165,20 @@ def draw_ink_seals(
             chance, turn = rng.random(), float(rng.normal(0, 0.05))
             x, y = rng.uniform(0.1, 0.9, 2) * extent
             side = float(np.clip(em * rng.uniform(1.3, 3.2), 16, 0.45 * min(extent)))
-            rows.append((k, x, y, side, turn, oval, intaglio, chance, rng.uniform(0.45, 0.85)))
-    return torch.from_numpy(np.array(rows, np.float32).reshape(-1, 9))
+            rows.append((k, x, y, side, turn, oval, intaglio, chance, rng.uniform(0.45, 0.85), 1.0))
+        if degradation.large_seals:
+            rows.append((k, *_large_ink_seal(em, extent, rng)))
+    return torch.from_numpy(np.array(rows, np.float32).reshape(-1, 10))
+
+
+def _large_ink_seal(em: float, extent: tuple[int, int], rng: np.random.Generator) -> tuple[float, ...]:
+    """A library's seal, without the block's number: two to four characters across, in red, black or faint."""
+    oval, intaglio = rng.random() < 0.15, rng.random() < 0.4
+    chance, turn = rng.random(), float(rng.normal(0, 0.04))
+    x, y = rng.uniform(0.1, 0.9, 2) * extent
+    side = float(np.clip(em * np.exp(rng.uniform(*np.log(LIBRARY_EMS))), 24, max(extent)))
+    zoom = max(side / em / rng.uniform(2.0, 4.0), 1.0)
+    return x, y, side, turn, oval, intaglio, chance, rng.uniform(*LIBRARY_STRENGTHS), zoom
 
 
 def press_ink(red: Tensor, seals: Tensor, density: Tensor, middles: Tensor, of_block: Tensor) -> Tensor:
@@ -171,16 +187,16 @@ def press_ink(red: Tensor, seals: Tensor, density: Tensor, middles: Tensor, of_b
     `density` is the blocks' printed ink, `middles` (n x 2) where their characters are, `of_block` (n) whose.
     """
     red, (height, width) = red.clone(), red.shape[-2:]
-    x, y, _, _, oval, intaglio, _, strength = (v[:, None, None] for v in seals[:, 1:].unbind(1))
-    side = seals[:, 3, None, None]
-    rows, columns, u, v = _patches(seals[:, 1:5], min(height, width) // 2)
+    x, y, side, _, oval, intaglio, _, strength, zoom = (v[:, None, None] for v in seals[:, 1:].unbind(1))
+    reach = min(ceil(1.1 * float(seals[:, 3].max())), 2 * max(height, width))
+    rows, columns, u, v = _patches(seals[:, 1:5], reach)
     away = torch.where(oval > 0.5, torch.hypot(u / 0.7, v), torch.maximum(u.abs(), v.abs()))
     inside = ((1 - away) * side / 2 + 0.5).clamp(0, 1)
     border = torch.minimum(inside, ((away - 0.86) * side / 2 + 0.5).clamp(0, 1))
     glyph = (seals[:, 7] * len(middles)).long().clamp(max=len(middles) - 1)
     from_x, from_y = (middles[glyph, k].long()[:, None, None] for k in (0, 1))
-    shown_rows = (rows - y.long() + from_y).clamp(0, height - 1)
-    shown_columns = (columns - x.long() + from_x).clamp(0, width - 1)
+    shown_rows = (((rows - y.floor()) / zoom).floor().long() + from_y).clamp(0, height - 1)
+    shown_columns = (((columns - x.floor()) / zoom).floor().long() + from_x).clamp(0, width - 1)
     place = (of_block[glyph][:, None, None] * height + shown_rows) * width + shown_columns
     shown = density.reshape(-1)[place].float() * (away < 0.8)
     pressed = torch.where(intaglio > 0.5, inside * (1 - shown), torch.maximum(border, shown * inside))
