@@ -27,7 +27,7 @@ from tongguocr.formats.page_json import check_page
 from tongguocr.formats.unread import today, unread_page
 from tongguocr.formats.xml import check_xml_text
 from tongguocr.page import Page
-from tongguocr.sources import SourcePage, image_named
+from tongguocr.sources import SourcePage, image_named, is_one_image
 from tongguocr.sources.images import Scan, load_scan
 
 PAGES = ".pages"
@@ -157,7 +157,7 @@ def _must_keep(page: SourcePage, book: Book) -> bool:
 def _place_below(page: SourcePage, book: Book) -> str | None:
     """The page's image as seen from the book, if browsers show the file, and it lies below the book."""
     file, folder = Path(page.file), book.path.parent.resolve()
-    if page.content or file.suffix.lower() not in _SHOWN or not file.is_file():
+    if page.content or file.suffix.lower() not in _SHOWN or not (file.is_file() and is_one_image(file)):
         return None
     there = file.parent.resolve() / file.name
     return there.relative_to(folder).as_posix() if there.is_relative_to(folder) else None

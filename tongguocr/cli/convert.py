@@ -189,7 +189,8 @@ def _with_image(page: Page, path: Path, format: Format, given: Path | None) -> t
     """The page with the pixels that the format needs, or its image file where that does as well."""
     if not format.image:
         return page, None
-    from tongguocr.formats.scan import find_scan, is_one_image, with_scan
+    from tongguocr.formats.scan import find_scan, with_scan
+    from tongguocr.sources import is_one_image
 
     image = find_scan(page, path, given)
     if image is None:

@@ -20,14 +20,13 @@ from tongguocr.cli.read_here import check_lines, output_file
 from tongguocr.errors import InputError
 from tongguocr.formats import ENDINGS, Style, ending_of
 from tongguocr.progress import page_bar
-from tongguocr.sources import IMAGE_SUFFIXES, MemoryFile, SourcePage
+from tongguocr.sources import MemoryFile, SourcePage, is_one_image
 from tongguocr.stdout import STOPPED, say
 
 RunJob: TypeAlias = Callable[[list[SourcePage], list[tuple[str, str]], Path, tuple[str, ...], Style], int]
 """Pages, sources that cannot be opened, a folder, formats and a style in; a job's exit code out."""
 SHOWN_NAMES = 5
 """So many names of pages that could not be read are told."""
-_SEVERAL = (".tif", ".tiff")
 
 
 def may_be_book(written: str, sources: Sequence[str | MemoryFile]) -> bool:
@@ -39,8 +38,7 @@ def may_be_book(written: str, sources: Sequence[str | MemoryFile]) -> bool:
 def _is_one_image(source: str | MemoryFile) -> bool:
     if not isinstance(source, str) or "://" in source:
         return False
-    path = Path(source)
-    return path.suffix.lower() in IMAGE_SUFFIXES and path.suffix.lower() not in _SEVERAL and path.is_file()
+    return Path(source).is_file() and is_one_image(Path(source))
 
 
 def read_book(args: argparse.Namespace, listed: Sequence[SourceListing], run_job: RunJob) -> int:

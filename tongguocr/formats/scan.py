@@ -14,8 +14,8 @@ from pathlib import Path, PurePosixPath
 from tongguocr.errors import InputError
 from tongguocr.formats.registry import page_stem
 from tongguocr.page import Page, turn_pixels
-from tongguocr.sources import IMAGE_SUFFIXES, image_named, open_source
-from tongguocr.sources.images import load_scan, tiff_pages
+from tongguocr.sources import image_named, is_one_image, open_source
+from tongguocr.sources.images import load_scan
 
 _PAGE_FOLDER = "page"
 """Transkribus and eScriptorium put page files into a folder of this name, below that of the images."""
@@ -44,11 +44,6 @@ def _found(page: Page, path: Path, given: Path | None) -> Iterator[Path]:
             yield folder / name
         if image := image_named(folder, page_stem(path)):
             yield image
-
-
-def is_one_image(path: Path) -> bool:
-    """Whether the file is an image of one page: no PDF, and no TIFF with several."""
-    return path.suffix.lower() in IMAGE_SUFFIXES and len(tiff_pages(path)) == 1
 
 
 def with_scan(page: Page, image: Path, path: Path) -> Page:

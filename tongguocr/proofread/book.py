@@ -21,7 +21,7 @@ from tongguocr.errors import InputError
 from tongguocr.files import make_folder, open_whole, write_bytes
 from tongguocr.formats import FORMATS, LINE_ENDINGS, ending_of, page_stem
 from tongguocr.proofread.journal import ENDING
-from tongguocr.sources import IMAGE_SUFFIXES, SourcePage, image_named, open_source
+from tongguocr.sources import IMAGE_SUFFIXES, SourcePage, image_named, is_one_image, open_source
 from tongguocr.sources.images import Scan, load_scan
 from tongguocr.sources.listing import natural_key
 
@@ -164,7 +164,8 @@ def _load_kept(page: SourcePage, folder: Path) -> Scan:
     if there is not None:
         return load_scan(there)
     file = Path(page.file)
-    if file.suffix.lower() in IMAGE_SUFFIXES and file.stem == page.name and file.is_file():
+    named = file.suffix.lower() in IMAGE_SUFFIXES and file.stem == page.name
+    if named and file.is_file() and is_one_image(file):
         target = folder / file.name
         with file.open("rb") as stored, open_whole(target) as copy:
             shutil.copyfileobj(stored, copy)

@@ -31,7 +31,9 @@ from tongguocr.sources.images import (
     load_frame,
     load_pixels,
     open_binary,
+    tiff_pages,
 )
+from tongguocr.sources.kinds import Kind, kind_of_start
 from tongguocr.sources.listing import SourcePage, parse_pages, pick_pages
 from tongguocr.sources.pdf import Rendering, list_pdf
 from tongguocr.sources.web import Fetching
@@ -50,15 +52,15 @@ __all__ = [
     "image_pixels",
     "image_size",
     "is_archive",
+    "is_one_image",
     "load_frame",
     "load_pixels",
     "open_source",
     "parse_pages",
     "passed_over",
+    "takes_password",
 ]
-_STARTS = {b"%PDF-": "pdf", b"PK\3\4": "archive", b"PK\5\6": "archive", b"AT&TFORM": "djvu"}
-"""What files begin with that are no image, whatever they are called."""
-_SUFFIXES = {
+_SUFFIXES: dict[str, Kind] = {
     **dict.fromkeys(IMAGE_SUFFIXES, "image"),
     ".pdf": "pdf",
     ".zip": "archive",
@@ -106,7 +108,32 @@ def passed_over(source: str | Path | MemoryFile, recursive: bool = False) -> lis
 
 def is_archive(file: StoredFile) -> bool:
     """Whether a file is a ZIP archive, by what it begins with or by its name."""
-    return _kind(file) == "archive"
+    return kind_of(file) == "archive"
+
+
+def is_one_image(path: Path) -> bool:
+    """Whether the file is an image of one page: no PDF, and no TIFF with several, whatever it is called.
+
+    Where its beginning does not tell, or cannot be read, it is what its name says.
+    """
+    try:
+        kind = kind_of_start(_first_bytes(path))
+    except InputError:
+        kind = None
+    if kind is None and path.suffix.lower() in IMAGE_SUFFIXES:
+        kind = "image"
+    return kind == "image" and len(tiff_pages(path)) == 1
+
+
+def takes_password(source: str | Path | MemoryFile) -> bool:
+    """Whether a password may open it: a PDF, or a source of which nobody knows yet what is in it."""
+    if _is_address(source):
+        return True
+    file = source if isinstance(source, MemoryFile) else Path(source)
+    try:
+        return (isinstance(file, Path) and file.is_dir()) or kind_of(file) == "pdf"
+    except InputError:
+        return True  # Opening it says what is wrong.
 
 
 def _list_pages(
@@ -123,7 +150,7 @@ def _list_pages(
     file = source if isinstance(source, MemoryFile) else Path(source)
     if isinstance(file, Path) and file.is_dir():
         return list_folder(file, recursive)
-    kind = _kind(file)
+    kind = kind_of(file)
     if kind == "pdf":
         return list_pdf(file, rendering, password)
     if kind == "archive":
@@ -143,12 +170,12 @@ def _is_address(source: object) -> bool:
     return isinstance(source, str) and re.match(r"(?i)[a-z][a-z0-9+.-]*://", source) is not None
 
 
-def _kind(file: StoredFile) -> str:
+def kind_of(file: StoredFile) -> Kind:
     """What a file is, by what it begins with, or else by its name; an image, where neither tells."""
     start = _first_bytes(file)
     if not start:
         raise InputError(f"{file}: the file is empty.")
-    if kind := next((kind for begin, kind in _STARTS.items() if start.startswith(begin)), None):
+    if kind := kind_of_start(start):
         return kind
     if kind := _SUFFIXES.get(file.suffix.lower() if isinstance(file, Path) else ""):
         return kind

@@ -22,6 +22,7 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 from tongguocr.errors import InputError, MissingExtraError
 from tongguocr.page import Pixels
 from tongguocr.sources.depth import eight_bit
+from tongguocr.sources.kinds import HEIF_BRANDS, TIFF_STARTS, brand_of, not_an_image
 
 MAX_PIXELS = 256_000_000
 """A 200-megapixel scan of a map or a large rubbing still opens; a 40,000-pixel bomb does not."""
@@ -34,9 +35,6 @@ IMAGE_SUFFIXES = (
 )
 # Pillow also opens formats that run other programs or are no scans at all; those are left alone.
 FORMATS = ("JPEG", "PNG", "TIFF", "JPEG2000", "WEBP", "BMP", "GIF", "PPM", "AVIF")
-TIFF_STARTS = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
-HEIF_BRANDS = (b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1")
-"""The kinds of file that pillow-heif opens; AVIF has other brands, and may name these behind its own."""
 
 _counting = Lock()
 _readers = 0
@@ -166,7 +164,7 @@ def _formats(opened: BinaryIO, file: StoredFile) -> tuple[str, ...]:
     """What Pillow may take the file for; HEIC needs a package of its own."""
     start = opened.read(12)
     opened.seek(0)
-    if start[4:8] != b"ftyp" or start[8:] not in HEIF_BRANDS:
+    if brand_of(start) not in HEIF_BRANDS:
         return FORMATS
     try:
         import pillow_heif  # type: ignore[import, unused-ignore]
@@ -210,7 +208,8 @@ def _decode(file: StoredFile, where: str, frame: int = 0) -> Scan:
     except IsADirectoryError:
         raise InputError(f"{where}: this is a folder, not an image.") from None
     except UnidentifiedImageError:
-        raise InputError(f"{where}: not an image that can be read.") from None
+        with open_binary(file) as opened:
+            raise InputError(f"{where}: {not_an_image(opened.read(16))}") from None
     except MemoryError:
         raise InputError(f"{where}: the image does not fit into memory.") from None
     except Exception as error:  # Pillow's decoders raise whatever junk leads them to.

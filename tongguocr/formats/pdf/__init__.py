@@ -27,9 +27,9 @@ from tongguocr.formats.pdf.image import (
     picture_of_pixels,
 )
 from tongguocr.formats.pdf.text import FORM_NAME, numbers, text_layer
-from tongguocr.formats.scan import is_one_image
 from tongguocr.formats.unread import NOT_READ, is_unread
 from tongguocr.page import Page
+from tongguocr.sources import is_one_image
 from tongguocr.straight import as_read, straight_point
 
 DPI = 300
