@@ -186,6 +186,8 @@ def test_arguments_of_one_function_only_are_refused_too(tmp_path: Path) -> None:
         ({"lines": 7}, TypeError),
         ({"lines": ""}, TypeError),
         ({"lines": "a.json", "direction": "horizontal"}, ValueError),
+        ({"lines": "a.json", "detector": "rapidocr"}, ValueError),
+        ({"lines": "a.json", "turn": False}, ValueError),
         ({"lines": tmp_path / "none.json"}, InputError),
     ):
         with pytest.raises(error):
@@ -195,6 +197,7 @@ def test_arguments_of_one_function_only_are_refused_too(tmp_path: Path) -> None:
         (EXAMPLES / "page.jpg", {"pages": 3}, TypeError),
         (EXAMPLES / "page.jpg", {"pages": "3-1"}, InputError),
         (EXAMPLES / "page.jpg", {"password": b"x"}, TypeError),
+        (EXAMPLES / "page.jpg", {"password": "x"}, ValueError),
         (GREY, {}, TypeError),
         (tmp_path / "none.pdf", {}, InputError),
     ):

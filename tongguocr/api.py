@@ -56,8 +56,8 @@ def read(
     _check_options(direction, turn, language_model, detector, engine, device)
     if lines is not None and not (isinstance(lines, str | Path) and str(lines)):
         raise TypeError(f"lines must be the path of a file or a folder, not {lines!r:.40}.")
-    if lines is not None and direction is not None:
-        raise ValueError("direction is for lines that are looked for; with lines= they are known.")
+    if lines is not None:
+        _refuse_looking(detector, direction, turn)
     page = page_of(image)
     finder = None if lines or page.lines else detector
     name = engine if isinstance(engine, str) else None
@@ -93,11 +93,12 @@ def read_all(
 ) -> Iterator[Page]:
     """Read the pages of an image, folder, ZIP, PDF, DjVu or IIIF manifest one after the other.
 
-    A file may also be given as its bytes or open. `pages` picks some, as in "1-3,7"; `password` opens a PDF.
-    A source that cannot be opened is refused at once, a page that cannot be read when it is its turn.
+    A file may also be given as its bytes or open. `pages` picks some, as in "1-3,7"; `password` opens a PDF,
+    and is a ValueError where there is surely none. A source that cannot be opened is refused at once, a page
+    that cannot be read when it is its turn.
     """
     from tongguocr.engines import find_engine
-    from tongguocr.sources import open_source
+    from tongguocr.sources import open_source, takes_password
     from tongguocr.sources.given import source_of
 
     _check_options(direction, turn, language_model, detector, engine, device)
@@ -106,7 +107,10 @@ def read_all(
     for name, value in (("pages", pages), ("password", password)):
         if value is not None and not isinstance(value, str):
             raise TypeError(f"{name} must be text, not {value!r:.40}.")
-    listed = open_source(source_of(source), pages, password=password)
+    given = source_of(source)
+    if password is not None and not takes_password(given):
+        raise ValueError(f"password is for PDFs, and {given} is none.")
+    listed = open_source(given, pages, password=password)
     return _read_each(listed, detector, direction, turn, engine, language_model, device)
 
 
@@ -151,6 +155,13 @@ def _check_options(
         raise ValueError(f"device must be one of {', '.join(DEVICES)}, not {device!r:.40}.")
     if not isinstance(engine, str) and not callable(getattr(engine, "read", None)):
         raise TypeError(f"engine must be an engine's name or an engine, not {type(engine).__name__}.")
+
+
+def _refuse_looking(detector: str, direction: object, turn: bool) -> None:
+    """Refuse what says how lines are looked for, where they are given."""
+    asked = {"detector": detector != "tongguocr", "direction": direction is not None, "turn": not turn}
+    if name := next((name for name, is_asked in asked.items() if is_asked), ""):
+        raise ValueError(f"{name} is for lines that are looked for; with lines= they are known.")
 
 
 def _open_detector(name: str, device: str) -> LineDetector | None:

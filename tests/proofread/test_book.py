@@ -10,6 +10,7 @@ from http.server import HTTPServer, SimpleHTTPRequestHandler
 from pathlib import Path
 
 import pytest
+from job_readers import write_pages
 from PIL import Image
 from proofread_books import read_page_of, write_book
 
@@ -57,6 +58,9 @@ def test_results_without_images_get_them_from_elsewhere(tmp_path: Path) -> None:
     assert source.load().shape == image_size(scans / "p2.png")[::-1]
     assert (folder / "p2.png").read_bytes() == (scans / "p2.png").read_bytes()
     assert not (folder / "p1.png").exists(), "only what was looked at"
+    assert open_book(str(folder), str(scans)).pages[0].source is not None, "the same command again"
+    with pytest.raises(InputError, match=r"others: no page here is called as one of .*results, like p1\."):
+        open_book(str(folder), str(write_pages(tmp_path / "others", {"q1": 1})))
 
 
 def test_a_pdf_gets_a_folder_beside_it(tmp_path: Path) -> None:

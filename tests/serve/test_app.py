@@ -95,6 +95,12 @@ def test_a_page_that_lies_on_its_side(finding: str, turn: bytes | None, angle: i
     assert (status, page.angle, page.text) == (200, 90, TEXT), "lines of a turned page turn it"
 
 
+@pytest.mark.parametrize("option", [("direction", None, b"horizontal"), ("turn", None, b"false")])
+def test_lines_that_are_given_are_not_looked_for(url: str, option: tuple[str, None, bytes]) -> None:
+    said = complaint(read(url, ("lines", None, LINES), option))
+    assert said == (400, "direction and turn are for lines that are looked for; here they are given.")
+
+
 def test_a_page_without_text_says_so_in_every_format(url: str) -> None:
     lines = ("lines", None, render_json(replace(PAGE, lines=())))
     for format in ("json", "txt"):

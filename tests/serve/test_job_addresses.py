@@ -142,6 +142,14 @@ def test_a_job_is_taken_at_once_however_busy_the_readers_are(tmp_path: Path) -> 
         assert [wait_for(url, job, job["pages"])["done"] for job in (first, second)] == [2, 3]
 
 
+def test_a_password_for_what_is_no_pdf_is_refused(tmp_path: Path) -> None:
+    with served(tmp_path) as url:
+        file = ("file", "book.zip", zipped(1))
+        answer = ask(f"{url}/v1/jobs", *form([file, ("password", None, b"word")]))
+        assert complaint(answer) == (400, "password is for PDFs, and book.zip is none.")
+        assert ask(f"{url}/v1/jobs", *form([file, ("password", None, b"")]))[0] == 202, "none is given"
+
+
 def test_a_pdf_with_a_password(tmp_path: Path) -> None:
     write_pdf([PAGE], tmp_path / "plain.pdf")
     with pikepdf.open(tmp_path / "plain.pdf") as pdf:

@@ -43,7 +43,7 @@ def test_any_name_is_one_that_a_folder_takes(written: str) -> None:
 def test_options() -> None:
     assert parse_options({}) == ReadOptions("json", Style(), None)
     assert parse_options({"format": "md", "notes": "omit", "flow": "true"}).style == Style("omit", True)
-    assert parse_options({"fold": "1"}).style == Style(fold=True)
+    assert parse_options({"fold": "1", "format": "txt"}).style == Style(fold=True)
     doubts = parse_options({"min_confidence": "0.9", "doubtful": "omit"}).style
     assert doubts == Style(min_confidence=0.9, doubtful="omit")
     assert [parse_options(o).turn for o in ({}, {"turn": "1"}, {"turn": "false"})] == [None, True, False]
@@ -74,6 +74,20 @@ def test_options() -> None:
 def test_unknown_options_are_named(option: str, value: str) -> None:
     with pytest.raises(InputError, match=option):
         parse_options({option: value})
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"notes": "inline"}, "notes is for txt, md, epub, and what is to be written is json."),
+        ({"fold": "true", "format": "tei"}, "fold is for txt, md, epub, and what is to be written is tei."),
+        ({"doubtful": "omit"}, "doubtful is for characters that min_confidence says"),
+    ],
+)
+def test_options_that_the_format_does_not_obey_are_refused(options: dict[str, str], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        parse_options(options)
+    assert parse_options({"flow": "false", "script": "keep"}).style == Style(), "what happens anyway"
 
 
 def test_lines_are_read_and_bounded() -> None:

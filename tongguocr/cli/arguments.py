@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tongguocr.devices import AUTO, DEVICES
 from tongguocr.errors import InputError, need
-from tongguocr.formats import FORMATS, Style
+from tongguocr.formats import ENDINGS, FORMATS, Style, ending_of, find_format
 from tongguocr.stdout import complain as complain
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def check_positive(args: argparse.Namespace, *names: str) -> None:
         value = getattr(args, name)
         # Written so that it refuses what is no number, too.
         if value is not None and not value > 0:
-            raise InputError(f"--{name.replace('_', '-')}: {value} is not more than 0.")
+            raise InputError(f"{option(name)}: {value} is not more than 0.")
 
 
 def add_no_turn(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
@@ -102,14 +102,29 @@ def text_style(args: argparse.Namespace) -> Style:
     """How text is written; without the table of characters that it needs, nothing is begun."""
     from tongguocr.formats.style import simplify
 
-    if args.doubtful == "omit" and not args.min_confidence:
-        raise InputError(
-            "--doubtful is for characters that --min-confidence says are not sure: give it, too."
-        )
     if args.script == "simplified":
         simplify("學")
     written = (args.notes, args.flow, args.script, args.fold, args.min_confidence, args.doubtful)
     return Style(*written, base_url=args.base_url)
+
+
+def option(name: str) -> str:
+    """An argument as it is typed."""
+    return f"--{name.replace('_', '-')}"
+
+
+def is_folder(written: str) -> bool:
+    """Whether `-o` names a folder: one that is there, or a name that ends with a slash or has no ending."""
+    return written.endswith(("/", "\\")) or Path(written).is_dir() or not Path(written).suffix
+
+
+def is_file(written: str, formats: str | None) -> bool:
+    """Whether `-o` names a file of one of our formats; `--format` must not say another."""
+    ending = "" if is_folder(written) else ending_of(Path(written))
+    if ending and formats and {find_format(f.strip()) for f in formats.split(",")} != {ENDINGS[ending]}:
+        named = f"its name says {ENDINGS[ending].name}, and --format {formats}"
+        raise InputError(f"{written}: {named}; end the name of a folder with a slash.")
+    return bool(ending)
 
 
 def warn_of_fonts(formats: Iterable[str]) -> None:

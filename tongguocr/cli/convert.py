@@ -12,7 +12,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tongguocr.cli.arguments import add_text, complain, text_style, warn_of_fonts
+from tongguocr.cli.arguments import (
+    add_text,
+    complain,
+    is_file,
+    is_folder,
+    option,
+    text_style,
+    warn_of_fonts,
+)
 from tongguocr.cli.standard_output import STDOUT, check_several, write_several
 from tongguocr.errors import InputError
 from tongguocr.formats import (
@@ -20,6 +28,8 @@ from tongguocr.formats import (
     LINE_ENDINGS,
     Format,
     Style,
+    check_obeyed,
+    check_style,
     files_by_stem,
     find_format,
     format_of,
@@ -73,18 +83,32 @@ def run(args: argparse.Namespace) -> int:
     style, out = text_style(args), Path(args.output)
     if args.program:
         style = replace(style, page_schema=PROGRAMS[args.program][0])
-    if args.output == STDOUT:
-        format = find_format(args.format or ("page" if args.program else "txt"))
-        return _onto_standard_output(list(_page_files(args.page, args.source)), format, args.image, style)
-    into_folder = args.format or args.output.endswith(("/", "\\")) or out.is_dir() or not out.suffix
     written = args.format or ("page" if args.program else "")
-    if into_folder and not written:
+    if args.output == STDOUT:
+        format = find_format(written or "txt")
+        _check(args, [format], style)
+        return _onto_standard_output(list(_page_files(args.page, args.source)), format, args.image, style)
+    into_file = is_file(args.output, args.format)
+    if into_file or not (args.format or is_folder(args.output)):
+        _check(args, [format_of(out)], style)
+        return _into_file(list(_page_files(args.page, args.source)), out, args.image, style)
+    if not written:
         raise InputError(f"{out}: say with --format what goes into this folder.")
-    paths = list(_page_files(args.page, args.source))
-    if not into_folder:
-        return _into_file(paths, out, args.image, style)
     formats = [find_format(name.strip()) for name in written.split(",")]
+    _check(args, formats, style)
+    paths = list(_page_files(args.page, args.source))
     return _into_folder(paths, _Places(out, formats, args.program), args.image, style)
+
+
+def _check(args: argparse.Namespace, formats: list[Format], style: Style) -> None:
+    """Refuse what would be asked for in vain."""
+    if args.program:
+        check_obeyed("--for", lambda format: bool(format.schemas), formats)
+    if args.image:
+        check_obeyed("--image", lambda format: bool(format.image), formats)
+    if args.source and not any(path.is_dir() for path in args.page):
+        raise InputError("--from is for folders, where a page may lie in several files; none is given.")
+    check_style(style, formats, option)
 
 
 @dataclass(frozen=True, slots=True)

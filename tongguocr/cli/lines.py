@@ -6,8 +6,13 @@ import argparse
 from pathlib import Path
 
 from tongguocr.cli.arguments import DIRECTIONS, add_no_turn, add_reading_device
+from tongguocr.cli.in_vain import check_detector_weights
+from tongguocr.errors import InputError
+from tongguocr.formats import format_of
 
 HELP = "find a page's lines, their kinds and their order"
+TEXT_ALONE = ("txt", "md", "epub", "csv")
+"""Formats in which nothing is left of lines without text."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,6 +35,9 @@ def run(args: argparse.Namespace) -> None:
     from tongguocr.reader import Setup, open_reader
     from tongguocr.sources import load_pixels
 
+    check_detector_weights(args, "weights")
+    if format_of(args.output).name in TEXT_ALONE:
+        raise InputError(f"{args.output}: lines have no text yet; take .json or .xml, or the command read.")
     page = bare_page(args.image.name, load_pixels(args.image))
     setup = Setup(
         engine=None,

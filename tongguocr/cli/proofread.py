@@ -13,6 +13,7 @@ from tongguocr.cli.arguments import (
     add_reading_device,
     language_folder,
 )
+from tongguocr.cli.in_vain import check_engine_options, check_nothing_read
 from tongguocr.engines import ENGINES
 from tongguocr.errors import InputError, need
 
@@ -49,6 +50,7 @@ def run(args: argparse.Namespace) -> int:
     from tongguocr.devices import check_device
     from tongguocr.engines import find_engine
     from tongguocr.engines.weights import load_weights
+    from tongguocr.layout.detect import check_detector
     from tongguocr.proofread.proofreading import Means
     from tongguocr.proofread.run import Desk, proofread
     from tongguocr.reader import DEFAULT_DETECTOR, DEFAULT_ENGINE, Setup
@@ -58,7 +60,12 @@ def run(args: argparse.Namespace) -> int:
         raise InputError("--workers must be 0 or more.")
     if args.token is not None and not (args.token.isascii() and args.token.isalnum()):
         raise InputError("--token must be ASCII letters and digits.")
+    if not args.read:
+        check_nothing_read(args)
     find_engine(args.engine or DEFAULT_ENGINE)
+    # In the browser another engine may be chosen, with the weights or the model that are given.
+    check_engine_options(args, [args.engine or DEFAULT_ENGINE], ("url",))
+    check_detector(args.detector or DEFAULT_DETECTOR)
     if args.weights is not None:
         load_weights(args.weights)
     if args.engine != "hf":

@@ -21,14 +21,18 @@ from tongguocr.cli.arguments import (
     add_text,
     check_positive,
     complain,
+    is_file,
+    is_folder,
     language_folder,
+    option,
     text_style,
     warn_of_fonts,
 )
+from tongguocr.cli.in_vain import check_password, check_reading
 from tongguocr.cli.standard_output import STDOUT
 from tongguocr.engines import ENGINES
 from tongguocr.errors import InputError
-from tongguocr.formats import ENDINGS, FORMATS, Style, ending_of, find_format
+from tongguocr.formats import FORMATS, Style, check_style, find_format, format_of
 
 if TYPE_CHECKING:
     from tongguocr.batch import Cluster, ReadPage, SourceListing
@@ -112,16 +116,22 @@ def run(args: argparse.Namespace) -> int:
         raise InputError("--format says what is written: name a folder with -o, or standard output by -o -.")
     if args.gpus_each and not args.ray:
         raise InputError("--gpus-each belongs to a cluster: add --ray.")
-    into_file = not args.output or args.output == STDOUT or _is_file(args)
-    if not into_file and (args.format or args.ray or _is_folder(args.output)):
+    check_reading(args, _engines(args))
+    into_file = not args.output or args.output == STDOUT or is_file(args.output, args.format)
+    if not into_file and (args.format or args.ray or is_folder(args.output)):
         return _read_into_folder(args)
     if args.ray:
         raise InputError("--ray reads into a folder: name it with -o.")
     from tongguocr.cli.read_book import may_be_book, read_book
     from tongguocr.cli.read_here import list_here, read_here
 
+    named = args.output not in (None, STDOUT)
+    format = format_of(Path(args.output)) if named else find_format(args.format or "txt")
+    check_style(text_style(args), [format], option)
     sources = sources_of(args)
-    book = bool(args.output and args.output != STDOUT and may_be_book(args.output, sources))
+    book = named and may_be_book(args.output, sources)
+    if args.workers and not book:
+        raise InputError("--workers is for a folder or a book: here pages are read one after the other.")
     listed = _list(args, sources) if book else list_here(args, sources)
     if book and sum(len(one.pages) + bool(one.problem) for one in listed) > 1:
         return read_book(args, listed, partial(_run_job, args))
@@ -135,20 +145,8 @@ def sources_of(args: argparse.Namespace) -> list[str | MemoryFile]:
         from tongguocr.sources import MemoryFile
 
         sources[sources.index(STDIN)] = MemoryFile("standard input", "stdin", sys.stdin.buffer.read())
+    check_password(args.password, sources)
     return sources
-
-
-def _is_file(args: argparse.Namespace) -> bool:
-    """Whether `-o` names a file of one of our formats; `--format` must not say another."""
-    ending = "" if _is_folder(args.output) else ending_of(Path(args.output))
-    if ending and args.format and find_format(args.format).name != ENDINGS[ending].name:
-        named = f"its name says {ENDINGS[ending].name}, and --format {args.format}"
-        raise InputError(f"{args.output}: {named}; end the name of a folder with a slash.")
-    return bool(ending)
-
-
-def _is_folder(written: str) -> bool:
-    return written.endswith(("/", "\\")) or Path(written).is_dir() or not Path(written).suffix
 
 
 def _setup(args: argparse.Namespace, threads: int) -> Setup:
@@ -180,6 +178,7 @@ def _read_into_folder(args: argparse.Namespace) -> int:
     from tongguocr.batch.listing import name_pages, skipped_sentence
 
     formats = parse_formats(args.format or "txt,json")
+    check_style(text_style(args), [FORMATS[name] for name in formats], option)
     warn_of_fonts(formats)
     listed = _list(args, sources_of(args))
     problems = [(one.source, one.problem) for one in listed if one.problem]
@@ -252,8 +251,15 @@ def _spread(args: argparse.Namespace) -> tuple[Callable[[], ReadPage], Cluster]:
     return partial(open_reader, read), cluster
 
 
+def _engines(args: argparse.Namespace) -> list[str]:
+    """The engines that are to read."""
+    from tongguocr.reader import DEFAULT_ENGINE
+
+    return [args.engine or DEFAULT_ENGINE, *([args.second] if args.second else [])]
+
+
 def _entries(args: argparse.Namespace) -> list[EngineEntry]:
-    """What is known of the engines that are asked for, before they are opened."""
+    """What is known of these engines before they are opened."""
     from tongguocr.engines import find_engine
 
-    return [find_engine(name) for name in (args.engine, args.second) if name]
+    return [find_engine(name) for name in _engines(args)]

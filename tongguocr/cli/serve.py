@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from tongguocr.cli.arguments import add_language_model, add_no_turn, add_reading_device, language_folder
+from tongguocr.cli.in_vain import check_language
 from tongguocr.engines import ENGINES
 from tongguocr.errors import InputError, need
 
@@ -68,6 +69,7 @@ def run(args: argparse.Namespace) -> int:
     # Written so that it refuses what is no number, too.
     if not args.time_limit > 0 or args.threads < 0 or args.workers < 0:
         raise InputError("--time-limit must be more than 0, --threads and --workers 0 or more.")
+    check_language(args.language_model, [args.engine or DEFAULT_ENGINE])
     service = Service(
         args.host,
         args.port,

@@ -52,8 +52,8 @@ class EngineEntry:
     """Whether the reading is done elsewhere, by a server: its `url` and `model` must be given."""
     full_size: bool = False
     """Whether its model may fill a machine, so that one process has it unless more are asked for."""
-    own_models: bool = False
-    """Whether it has its own models and takes none from outside."""
+    takes: tuple[str, ...] = ("weights", "url", "model")
+    """Which of these options concern it; others are refused where nothing else takes them."""
     devices: tuple[str, ...] = (CPU,)
     """Where it can compute if it is asked to; left to itself, it takes what it likes."""
 
@@ -149,10 +149,10 @@ def _open_hf(options: EngineOptions) -> Engine:
 
 
 ENGINES: dict[str, EngineEntry] = {
-    "tongguocr": EngineEntry(_open_tongguocr, devices=(CPU, *CARDS)),
-    "rapidocr": EngineEntry(_open_rapidocr, _open_rapidocr_whole, own_models=True),
-    "tesseract": EngineEntry(_open_tesseract, _open_tesseract_whole, own_models=True),
-    "server": EngineEntry(_open_server, _open_server_whole, remote=True),
-    "hf": EngineEntry(_open_hf, full_size=True, devices=(CPU, "cuda")),
+    "tongguocr": EngineEntry(_open_tongguocr, takes=("weights",), devices=(CPU, *CARDS)),
+    "rapidocr": EngineEntry(_open_rapidocr, _open_rapidocr_whole, takes=()),
+    "tesseract": EngineEntry(_open_tesseract, _open_tesseract_whole, takes=()),
+    "server": EngineEntry(_open_server, _open_server_whole, remote=True, takes=("url", "model")),
+    "hf": EngineEntry(_open_hf, full_size=True, takes=("weights", "model"), devices=(CPU, "cuda")),
 }
 """All engines, by the names that the commands know them by."""

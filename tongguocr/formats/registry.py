@@ -197,6 +197,12 @@ _ROWS = (
     ),
     Format("overlay", (".overlay.png",), "image/png", "overlay:render_overlay", image="pixels"),
 )
+_OBEYED: dict[str, Callable[[Format], bool]] = {
+    **dict.fromkeys(("notes", "flow", "fold"), lambda format: format.styled),
+    "base_url": lambda format: format.addressed,
+    "page_schema": lambda format: bool(format.schemas),
+}
+"""Of a style's fields those that some formats do not obey."""
 FORMATS: dict[str, Format] = {row.name: row for row in _ROWS}
 """All formats by name."""
 ENDINGS: dict[str, Format] = {ending: row for row in _ROWS for ending in row.endings}
@@ -213,6 +219,29 @@ def find_format(name: str) -> Format:
         if name == row.name or name in row.aliases:
             return row
     raise InputError(f"There is no format {name[:40]!r}; take one of {', '.join(FORMATS)}.")
+
+
+def check_obeyed(option: str, obeys: Callable[[Format], bool], formats: Iterable[Format]) -> None:
+    """Refuse an option that is given for files none of whose formats obeys it."""
+    asked = list(formats)
+    if not any(obeys(format) for format in asked):
+        named = ", ".join(row.name for row in _ROWS if obeys(row))
+        wanted = ", ".join(dict.fromkeys(row.name for row in asked))
+        raise InputError(f"{option} is for {named}, and what is to be written is {wanted}.")
+
+
+def check_style(style: Style, formats: Iterable[Format], spell: Callable[[str], str] = str) -> None:
+    """Refuse what a style asks for if none of these formats obeys it.
+
+    `spell` makes an option as it is typed of the name of a field.
+    """
+    usual, asked = Style(), list(formats)
+    for name, obeys in _OBEYED.items():
+        if getattr(style, name) != getattr(usual, name):
+            check_obeyed(spell(name), obeys, asked)
+    if style.doubtful != usual.doubtful and not style.min_confidence:
+        one, other = spell("doubtful"), spell("min_confidence")
+        raise InputError(f"{one} is for characters that {other} says are not sure: give it, too.")
 
 
 def ending_of(path: Path) -> str:

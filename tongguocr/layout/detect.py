@@ -278,18 +278,23 @@ def _detect(page: Page, detector: LineDetector) -> Detection:
     return detector.detect(pixels)
 
 
+def check_detector(name: str) -> None:
+    """Refuse a name that no detector has."""
+    if name not in DETECTORS:
+        raise InputError(f"There is no detector {name!r}; take one of {', '.join(DETECTORS)}.")
+
+
 def open_detector(
     name: str = "tongguocr", weights: Path | None = None, threads: int = 0, device: str = AUTO
 ) -> LineDetector:
     """A detector by its name; `threads` 0 means as many as there are cores."""
+    check_detector(name)
     if name == "rapidocr":
         from tongguocr.layout.rapidocr import RapidocrDetector
 
         if device not in (AUTO, CPU):
             raise InputError(f"The detector rapidocr cannot be told to compute on {device}.")
         return RapidocrDetector(threads=threads)
-    if name != "tongguocr":
-        raise InputError(f"There is no detector {name!r}; take one of {', '.join(DETECTORS)}.")
     return CharacterDetector(load_network(weights or SHIPPED_DETECTOR, threads, device))
 
 

@@ -146,6 +146,10 @@ def _names_of_texts(folder: Path) -> Iterator[str]:
 def _with_images(book: Book, images: str) -> Iterator[BookPage]:
     """The pages, with pictures of pages of the same names where they have none."""
     named = {page.name: page for page in open_source(images)}
+    if not any(page.name in named for page in book.pages):
+        raise InputError(
+            f"{images}: no page here is called as one of {book.folder}, like {book.pages[0].name}."
+        )
     for page in book.pages:
         found = named.get(page.name)
         if page.source is None and found is not None:

@@ -23,6 +23,7 @@ from tongguocr.sources import (
     is_archive,
     load_frame,
     open_source,
+    takes_password,
 )
 from tongguocr.sources.archive import list_archive, measure_archive
 from tongguocr.sources.images import Scan
@@ -49,6 +50,8 @@ def list_source(
 
 
 def _pages(path: Path, bounds: Bounds, password: str | None) -> Iterator[SourcePage]:
+    if password is not None and not takes_password(path):
+        raise InputError(f"password is for PDFs, and {path.name} is none.")
     if not is_archive(path):
         rendering = Rendering(max_pixels=min(Rendering().max_pixels, bounds.pixels))
         return open_source(path, rendering=rendering, fetching=None, password=password)

@@ -146,7 +146,7 @@ def check_choice(engine: str, model: str | None) -> None:
     """Refuse an engine that cannot be served, or not with this model, before anything is loaded."""
     if engine not in SERVED:
         raise InputError(f"There is no engine {engine!r} to serve with; take one of {', '.join(SERVED)}.")
-    if model and ENGINES[engine].own_models:
+    if model and not {"weights", "model"} & set(ENGINES[engine].takes):
         raise InputError(f"--model {model}: the engine {engine} has its own.")
 
 

@@ -21,7 +21,7 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
 from tongguocr.errors import InputError
-from tongguocr.formats import Style, find_format
+from tongguocr.formats import FORMATS, Style, check_style, find_format
 from tongguocr.formats.page_json import parse_json
 from tongguocr.layout import WritingMode
 from tongguocr.page import Page, bare_page
@@ -123,7 +123,10 @@ async def receive_upload(request: Request, bounds: Bounds, take: Take) -> Upload
         known = (
             lines.encode() if isinstance(lines, str) else await lines.read() if lines is not None else None
         )
-        return Upload(clean_name(picture.filename or ""), await picture.read(), known, parse_options(options))
+        chosen = parse_options(options)
+        if known is not None and (chosen.direction, chosen.turn) != (None, None):
+            raise InputError("direction and turn are for lines that are looked for; here they are given.")
+        return Upload(clean_name(picture.filename or ""), await picture.read(), known, chosen)
 
 
 async def receive_file(request: Request, folder: Path, bounds: Bounds, take: Take) -> tuple[str, ReadOptions]:
@@ -205,6 +208,7 @@ def parse_options(options: Mapping[str, str], allowed: tuple[str, ...] = OPTIONS
         _number(options, "min_confidence"),
         options.get("doubtful", "mark"),  # type: ignore[arg-type]
     )
+    check_style(style, [FORMATS[format]])
     turn = is_true(options, "turn") if "turn" in options else None
     return ReadOptions(format, style, direction, turn, options.get("password") or None)
 
