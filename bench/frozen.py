@@ -31,6 +31,7 @@ from tongguocr.engines.base import BlockInput, Engine
 from tongguocr.engines.decoder_batch import EncodedBlock
 from tongguocr.engines.guard import Guarded
 from tongguocr.engines.prepare import Prepared
+from tongguocr.engines.reread import Rereading, larger
 from tongguocr.engines.tongguocr import FIRST_BREAK, FIRST_BYTE, DecodedBlock, OnnxEngine
 from tongguocr.errors import InputError
 from tongguocr.files import decode_utf8, read_bytes
@@ -103,6 +104,12 @@ class Watched(OnnxEngine):
         decoded = super().decode(encoded, blocks, prepared)
         self.decoded += zip(blocks, prepared, decoded, strict=True)
         return decoded
+
+
+def twice(engine: Watched, reread: bool) -> Engine:
+    """Our engine with its guard, as users have it: doubtful lines are read again."""
+    once = Guarded(engine)
+    return Rereading(once, Guarded(engine.with_settings(larger(engine.settings)))) if reread else once
 
 
 def count_page(
@@ -213,6 +220,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--counts", type=Path, metavar="COUNTS.tsv", help="to know which characters are rare")
     parser.add_argument("--engine", action="append", choices=ENGINES, help="default: ours and rapidocr")
     parser.add_argument("--weights", type=Path, metavar="DIR")
+    parser.add_argument("--no-reread", dest="reread", action="store_false", help="every line but once")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--worst", type=int, default=0, metavar="N", help="name the pages read worst")
     parser.add_argument("--kinds", action="store_true", help="a row for each kind of page too")
@@ -236,7 +244,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     tallies: dict[str, Tally] = {}
     for name in chosen.engine or ("tongguocr", "rapidocr"):
         ours = Watched(chosen.weights or SHIPPED, chosen.threads) if name == "tongguocr" else None
-        engine = Guarded(ours) if ours else open_engine(name, chosen.weights, chosen.threads)
+        engine = twice(ours, chosen.reread) if ours else open_engine(name, chosen.weights, chosen.threads)
         tally = tallies[name] = Tally()
         for page in pages:
             count_page(page, engine, rare, tally, seals.get(page.image, ()))

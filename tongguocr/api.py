@@ -37,6 +37,7 @@ def read(
     turn: bool = True,
     engine: str | Engine = "tongguocr",
     language_model: bool = True,
+    reread: bool = True,
     device: str = "auto",
 ) -> Page:
     """Read one page: its image file, the file's bytes, an open file, a Pillow image, pixels, or a page.
@@ -45,15 +46,16 @@ def read(
     either, `detector` finds them and `direction` may say how they follow each other. A page that lies on its
     side or upside down is read upright, and its `angle` says so, unless `turn` is off. Where the picture
     leaves a character open, our own engine's candidates are weighed by a language model, unless
-    `language_model` is off. `device` says where our models compute: auto, cpu, cuda, directml or coreml; an
-    engine that is given open stays where it is. Arguments that make no sense are a ValueError or a TypeError,
-    an image that cannot be read is an `errors.InputError`: one sentence each.
+    `language_model` is off, and lines with doubtful characters are read again, unless `reread` is off.
+    `device` says where our models compute: auto, cpu, cuda, directml or coreml; an engine that is given open
+    stays where it is. Arguments that make no sense are a ValueError or a TypeError, an image that cannot be
+    read is an `errors.InputError`: one sentence each.
     """
     from tongguocr.engines import find_engine
     from tongguocr.reader import Reader, Setup, check_device, open_lines
     from tongguocr.sources.given import page_of
 
-    _check_options(direction, turn, language_model, detector, engine, device)
+    _check_options(direction, turn, language_model, reread, detector, engine, device)
     if lines is not None and not (isinstance(lines, str | Path) and str(lines)):
         raise TypeError(f"lines must be the path of a file or a folder, not {lines!r:.40}.")
     if lines is not None:
@@ -63,7 +65,7 @@ def read(
     name = engine if isinstance(engine, str) else None
     check_device(Setup(name, detector=finder, device=device))
     if isinstance(engine, str):
-        setup = Setup(engine, detector=None, device=find_engine(engine).device(device))
+        setup = Setup(engine, detector=None, device=find_engine(engine).device(device), reread=reread)
         opened = _open(setup if language_model else replace(setup, language=None))
     else:
         opened = Reader(engine)
@@ -89,6 +91,7 @@ def read_all(
     turn: bool = True,
     engine: str | Engine = "tongguocr",
     language_model: bool = True,
+    reread: bool = True,
     device: str = "auto",
 ) -> Iterator[Page]:
     """Read the pages of an image, folder, ZIP, PDF, DjVu or IIIF manifest one after the other.
@@ -101,7 +104,7 @@ def read_all(
     from tongguocr.sources import open_source, takes_password
     from tongguocr.sources.given import source_of
 
-    _check_options(direction, turn, language_model, detector, engine, device)
+    _check_options(direction, turn, language_model, reread, detector, engine, device)
     if isinstance(engine, str):
         find_engine(engine)
     for name, value in (("pages", pages), ("password", password)):
@@ -111,7 +114,7 @@ def read_all(
     if password is not None and not takes_password(given):
         raise ValueError(f"password is for PDFs, and {given} is none.")
     listed = open_source(given, pages, password=password)
-    return _read_each(listed, detector, direction, turn, engine, language_model, device)
+    return _read_each(listed, detector, direction, turn, engine, language_model, reread, device)
 
 
 def _read_each(
@@ -121,6 +124,7 @@ def _read_each(
     turn: bool,
     engine: str | Engine,
     language_model: bool,
+    reread: bool,
     device: str,
 ) -> Iterator[Page]:
     for page in listed:
@@ -131,12 +135,19 @@ def _read_each(
             turn=turn,
             engine=engine,
             language_model=language_model,
+            reread=reread,
             device=device,
         )
 
 
 def _check_options(
-    direction: object, turn: object, language_model: object, detector: object, engine: object, device: object
+    direction: object,
+    turn: object,
+    language_model: object,
+    reread: object,
+    detector: object,
+    engine: object,
+    device: object,
 ) -> None:
     """Refuse options by which nothing can be meant."""
     from tongguocr.devices import DEVICES
@@ -146,7 +157,7 @@ def _check_options(
     modes = get_args(WritingMode)
     if direction is not None and direction not in modes:
         raise ValueError(f"direction must be one of {', '.join(modes)} or None, not {direction!r:.40}.")
-    for name, value in (("turn", turn), ("language_model", language_model)):
+    for name, value in (("turn", turn), ("language_model", language_model), ("reread", reread)):
         if not isinstance(value, bool):
             raise TypeError(f"{name} must be True or False, not {value!r:.40}.")
     if detector not in DETECTORS:

@@ -67,6 +67,8 @@ class Setup:
     direction: WritingMode | None = None
     turn: bool = True
     """Whether pages that lie on their side or upside down are turned, if the detector tells."""
+    reread: bool = True
+    """Whether our own engine, read alone, reads lines of which it is unsure again."""
     threads: int = 0
     """Of each model; 0 means one a core."""
     device: str = AUTO
@@ -207,12 +209,14 @@ def _open_engines(setup: Setup) -> Engine | None:
     if setup.second == setup.engine:
         raise InputError(f"--second {setup.second}: a second opinion must be another engine's.")
     options = (setup.weights, setup.threads, setup.url, setup.model)
-    first = open_engine(setup.engine, *options, find_engine(setup.engine).device(setup.device))
+    # Another engine is opinion enough.
+    reread = setup.reread and setup.second is None
+    first = open_engine(setup.engine, *options, find_engine(setup.engine).device(setup.device), reread)
     if setup.second is None:
         return first
     from tongguocr.engines.second_opinion import second_opinion
 
-    other = open_engine(setup.second, *options, find_engine(setup.second).device(setup.device))
+    other = open_engine(setup.second, *options, find_engine(setup.second).device(setup.device), reread)
     return second_opinion(first, other)
 
 

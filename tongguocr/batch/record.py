@@ -53,7 +53,9 @@ def describe_setup(setup: Setup, out: Path) -> dict[str, str]:
             found[name] = _PACKAGES_OWN if own else _place(str(value), out)
         else:
             found[name] = value or (_PACKAGES_OWN if name.endswith("weights") else "none")
-    return found | {"direction": setup.direction or "as seen", "turn": "yes" if setup.turn else "no"}
+    found |= {"direction": setup.direction or "as seen", "turn": "yes" if setup.turn else "no"}
+    # Earlier versions, which read every line once, recorded nothing of it.
+    return found if setup.reread else found | {"reread": "no"}
 
 
 def record_job(pages: Sequence[SourcePage], job: Job, locks: PageLocks) -> None:

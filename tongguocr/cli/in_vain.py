@@ -30,6 +30,7 @@ def check_reading(args: argparse.Namespace, engines: Sequence[str]) -> None:
     if args.model is not None and args.weights is not None and set(engines) == {"hf"}:
         raise InputError("--weights and --model both say which model the engine hf has: give one of them.")
     check_language(args.language_model, engines)
+    check_reread(args.reread, engines)
 
 
 def check_lines_found(args: argparse.Namespace) -> None:
@@ -67,12 +68,20 @@ def check_language(folder: Path | None, engines: Sequence[str]) -> None:
         raise InputError(f"--language-model is heard by the engine {_OURS} alone, and not with {asked}.")
 
 
+def check_reread(reread: bool, engines: Sequence[str]) -> None:
+    """Refuse `--no-reread` where no line would be read again."""
+    if not reread and list(engines) != [_OURS]:
+        asked = " and ".join(engines)
+        raise InputError(f"--no-reread is for the engine {_OURS} alone, and not for {asked}.")
+
+
 def check_nothing_read(args: argparse.Namespace) -> None:
     """With `--no-read`, refuse what says how pages are read."""
     names = ("engine", "weights", "url", "model", "detector", "direction", "language_model", "workers")
     given = [name for name in names if getattr(args, name)]
     given += [] if args.turn else ["no_turn"]
     given += ["no_language_model"] if args.no_language_model else []
+    given += [] if args.reread else ["no_reread"]
     given += ["device"] if args.device != AUTO else []
     if given:
         raise InputError(f"{option(given[0])} says how pages are read, and with --no-read none is.")

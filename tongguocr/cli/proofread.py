@@ -9,6 +9,7 @@ from pathlib import Path
 from tongguocr.cli.arguments import (
     DIRECTIONS,
     add_language_model,
+    add_no_reread,
     add_no_turn,
     add_reading_device,
     language_folder,
@@ -41,6 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     reading.add_argument("--direction", choices=DIRECTIONS, help="how lines follow each other")
     add_no_turn(reading)
     add_language_model(reading)
+    add_no_reread(reading)
     add_reading_device(reading)
     reading.add_argument("--workers", type=int, default=0, metavar="N", help="processes that read")
 
@@ -80,6 +82,7 @@ def run(args: argparse.Namespace) -> int:
         language=language_folder(args),
         direction=args.direction,
         turn=args.turn,
+        reread=args.reread,
         threads=1,
         device=args.device,
     )

@@ -6,8 +6,14 @@ import argparse
 from functools import partial
 from pathlib import Path
 
-from tongguocr.cli.arguments import add_language_model, add_no_turn, add_reading_device, language_folder
-from tongguocr.cli.in_vain import check_language
+from tongguocr.cli.arguments import (
+    add_language_model,
+    add_no_reread,
+    add_no_turn,
+    add_reading_device,
+    language_folder,
+)
+from tongguocr.cli.in_vain import check_language, check_reread
 from tongguocr.engines import ENGINES
 from tongguocr.errors import InputError, need
 
@@ -23,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--detector", metavar="NAME", help="what finds lines: tongguocr, rapidocr, none")
     add_no_turn(parser)
     add_language_model(parser)
+    add_no_reread(parser)
     add_reading_device(parser)
     parser.add_argument(
         "--workers",
@@ -70,6 +77,7 @@ def run(args: argparse.Namespace) -> int:
     if not args.time_limit > 0 or args.threads < 0 or args.workers < 0:
         raise InputError("--time-limit must be more than 0, --threads and --workers 0 or more.")
     check_language(args.language_model, [args.engine or DEFAULT_ENGINE])
+    check_reread(args.reread, [args.engine or DEFAULT_ENGINE])
     service = Service(
         args.host,
         args.port,
@@ -86,6 +94,7 @@ def run(args: argparse.Namespace) -> int:
         tuple(args.cors),
         args.log,
         args.device,
+        args.reread,
     )
     warn_of_card(args.device)
     try:

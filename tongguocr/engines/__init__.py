@@ -37,6 +37,8 @@ class EngineOptions:
     """Which of the server's models; for hf, a folder or a name on the hub."""
     device: str = AUTO
     """Where it computes: one of those that its entry names."""
+    reread: bool = True
+    """Whether our own engine reads doubtful lines again (reread.py)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +71,13 @@ def open_engine(
     url: str | None = None,
     model: str | None = None,
     device: str = AUTO,
+    reread: bool = True,
 ) -> Engine:
     """An engine by its name, with the options of `EngineOptions`; a server is contacted when it reads."""
     entry = find_engine(name)
     if device not in (AUTO, *entry.devices):
         raise InputError(f"The engine {name} cannot be told to compute on {device!r}: {_choices(entry)}.")
-    return entry.open(EngineOptions(weights, threads, url, model, device))
+    return entry.open(EngineOptions(weights, threads, url, model, device, reread))
 
 
 def _choices(entry: EngineEntry) -> str:
@@ -90,12 +93,15 @@ def find_engine(name: str) -> EngineEntry:
 
 def _open_tongguocr(options: EngineOptions) -> Engine:
     from tongguocr.engines.guard import Guarded, Limits
+    from tongguocr.engines.reread import Rereading, larger
     from tongguocr.engines.tongguocr import OnnxEngine, OnnxSettings
 
     limits = Limits()
     settings = OnnxSettings(limits)
     engine = OnnxEngine(options.weights or SHIPPED, settings, options.threads, options.device)
-    return Guarded(engine, limits)
+    if not options.reread:
+        return Guarded(engine, limits)
+    return Rereading(Guarded(engine, limits), Guarded(engine.with_settings(larger(settings)), limits))
 
 
 def _open_rapidocr(options: EngineOptions) -> Engine:

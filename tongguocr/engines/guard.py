@@ -284,7 +284,7 @@ def split_block(block: BlockInput) -> tuple[BlockInput, BlockInput]:
     middle = count / 2
     cuts = range(max(1, count // 3), max(count - count // 3, 1) + 1) if count > 2 else range(1, 2)
     at = max(cuts, key=lambda k: (_gap(block.lines[k - 1], block.lines[k]), -abs(k - middle)))
-    return _part(block, 0, at), _part(block, at, count)
+    return take_lines(block, 0, at), take_lines(block, at, count)
 
 
 def _gap(before: Line, after: Line) -> float:
@@ -294,7 +294,7 @@ def _gap(before: Line, after: Line) -> float:
     return round(apart / max(_thickness(before), 1.0), 1)
 
 
-def _part(block: BlockInput, start: int, stop: int) -> BlockInput:
+def take_lines(block: BlockInput, start: int, stop: int) -> BlockInput:
     """Some of a block's lines as a block of their own: other lines are painted over, the rest is cut off."""
     crop, lines = block.crop, block.lines[start:stop]
     high, wide = crop.pixels.shape[:2]

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -33,7 +34,7 @@ from tongguocr.engines.base import (
 from tongguocr.engines.decoder_batch import Batch, EncodedBlock
 from tongguocr.engines.drafting import Follower, Read, features_at, join_lines, line_places, on_grid
 from tongguocr.engines.guard import UNREADABLE_MARKS, Limits, Watch, character_cap
-from tongguocr.engines.prepare import Prepared, find_peak, prepare
+from tongguocr.engines.prepare import Prepared, Scaling, find_peak, prepare
 from tongguocr.engines.weights import DECODER, ENCODER, Weights, load_weights
 from tongguocr.geometry import Box, Point, centre, height, width
 from tongguocr.page import Char, Line
@@ -66,6 +67,8 @@ class OnnxSettings:
     """Whether a draft by the dense head is checked many tokens at a time, where the weights' graph can."""
     parts: int = 4
     """Of a feature, to which places are rounded before they are fed, where the graph takes runs."""
+    scaling: Scaling = field(default_factory=Scaling)
+    """How large blocks are seen."""
 
 
 @dataclass
@@ -107,9 +110,15 @@ class OnnxEngine(Engine):
             FIRST_CHARACTER + k for k, c in enumerate(self.codec.characters) if c in UNREADABLE_MARKS
         )
 
+    def with_settings(self, settings: OnnxSettings) -> OnnxEngine:
+        """The same weights, opened once, that read in another way."""
+        other = copy(self)
+        other.settings = settings
+        return other
+
     def read(self, blocks: Sequence[BlockInput]) -> list[BlockReading]:
         """Pictures of similar size are decoded together; the answers are in the order of the blocks."""
-        prepared = [prepare(block) for block in blocks]
+        prepared = [prepare(block, self.settings.scaling) for block in blocks]
         readings = [BlockReading(tuple(LineReading() for _ in block.lines)) for block in blocks]
         for numbers in self._batches(prepared):
             encoded = [self.encode(prepared[k]) for k in numbers]

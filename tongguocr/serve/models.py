@@ -120,6 +120,7 @@ def open_models(
     turn: bool = True,
     language: Path | None = SHIPPED_LANGUAGE,
     device: str = AUTO,
+    reread: bool = True,
 ) -> Models:
     """Load what is named; `model` is the folder of the engine's weights, or for hf a name on the hub."""
     check_choice(engine, model)
@@ -131,6 +132,7 @@ def open_models(
         detector=None if detector == NO_DETECTOR else detector,
         language=language,
         turn=turn,
+        reread=reread,
         threads=threads,
         device=device,
     )

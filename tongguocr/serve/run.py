@@ -69,6 +69,8 @@ class Service:
     """Whether each request is a line on standard error."""
     device: str = AUTO
     """Where our models compute."""
+    reread: bool = True
+    """Whether our own engine reads doubtful lines again."""
 
 
 def serve(service: Service, say: Callable[[str], None] = print) -> None:
@@ -125,6 +127,7 @@ def _open_readers(service: Service, workers: int, threads: int, queue: RequestQu
         turn=service.turn,
         language=service.language,
         device=service.device,
+        reread=service.reread,
     )
     if workers == 1:
         yield prepare(queue.check)
