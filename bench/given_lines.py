@@ -1,8 +1,8 @@
 """Readers of pages whose lines are known, as their users have them: what benches are told in, readers out.
 
 Our own engine reads doubtful lines again and hears its language model, unless `--no-reread` or
-`--no-language-model` says that it is measured without; other engines never do. Characters outside of all lines
-are settled as for users. `--weights` are those of our own engine.
+`--no-language-model` says that it is measured without; other engines never do. Characters outside of all
+lines are settled as for users. `--weights` are those of our own engine.
 """
 
 from __future__ import annotations

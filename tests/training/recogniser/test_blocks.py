@@ -10,11 +10,14 @@ import pytest
 import torch
 from tiny_fonts import write_sources
 
-from tongguocr.training.recogniser.block_feed import Data, Painter, load_data
+from tongguocr.training.recogniser.block_feed import Data, Painter, load_data, to_device
 from tongguocr.training.recogniser.blocks import IGNORED, BlockBatch, BlockMaker
+from tongguocr.training.recogniser.losses import losses, total
+from tongguocr.training.recogniser.model import ModelSize, Recogniser
 from tongguocr.training.recogniser.recipe import NARROW, Canvas, Recipe, keep_on_canvas
 from tongguocr.training.recogniser.train_data import gather_data
 from tongguocr.training.recogniser.validation import Validator
+from tongguocr.training.run import Limits, Run
 from tongguocr.training.synth.degradation import Degradation
 from tongguocr.training.synth.gpu.lines import LineStore
 from tongguocr.training.synth.gpu.render import GlyphAtlas
@@ -168,8 +171,17 @@ def test_real_blocks_may_be_nothing_but_paper(folder: Path) -> None:
     recipe = replace(TEXT_ALONE, real=1.0, tight_lines=0.0)
     work = next(data.maker(5, replace(recipe, bare=1.0)).batches())
     assert work.tokens.tolist() == [[data.codec.eos]] * 3 and not len(work.characters)
-    images, _, _ = painter(data, recipe).paint(work)
-    assert bool(images.isfinite().all())
+    painted = painter(data, recipe).paint(work)
+    assert bool(painted[0].isfinite().all())
+    # Such a batch teaches the end, and nothing of places.
+    model = Recogniser(
+        ModelSize(len(data.codec), width=32, heads=2, encoder_layers=1, decoder_layers=2, stem=(8, 16))
+    )
+    cpu = torch.device("cpu")
+    found = losses(model, to_device(work, cpu), painted, Run(Limits(steps=1)), data.codec.bos, cpu)
+    text, dense, pointer, _ = (float(value.detach()) for value in found)
+    assert text > 0 == dense == pointer
+    total(found, Run(Limits(steps=1)), 0.0).backward()
     # Unless it is asked for, paper is never set.
     numbers = next(data.maker(5, recipe).batches()).batch.lines.values[:, 0]
     assert int(numbers.max()) < len(real_lines())

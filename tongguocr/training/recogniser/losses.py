@@ -82,7 +82,8 @@ def total(found: Losses, run: Run, passed: float) -> Tensor:
 
 def input_places(points: Tensor, places: Tensor, grid: tuple[int, int], run: Run) -> Tensor:
     """Where the token before each was read, a little wrong: what the decoder is told when it reads alone."""
-    at = points[places.clamp(min=0)]
+    # A batch of nothing but paper has no points; then all places are nowhere.
+    at = points[places.clamp(min=0)] if len(points) else points.new_zeros(*places.shape, 2)
     stray = torch.rand_like(at[..., :1]) < run.corrupted
     at = at + torch.randn_like(at) * torch.where(stray, 2.0, run.jitter)
     at = torch.minimum(at.clamp(min=0), at.new_tensor([grid[1], grid[0]]))
@@ -92,6 +93,8 @@ def input_places(points: Tensor, places: Tensor, grid: tuple[int, int], run: Run
 
 def pointer_loss(pointed: Tensor, points: Tensor, places: Tensor, grid: tuple[int, int]) -> Tensor:
     """How far the pointer is from the four features around each character's place, nearer ones more."""
+    if not len(points):
+        return pointed.sum() * 0
     taught = (places != NO_PLACE) & within(points, grid)[places.clamp(min=0)]
     index, share = neighbours(points[places[taught]], grid)
     sure = pointed[taught].log_softmax(-1).gather(-1, index)
