@@ -107,7 +107,7 @@ class Watched(OnnxEngine):
 
 
 def twice(engine: Watched, reread: bool) -> Engine:
-    """Our engine with its guard, as users have it: doubtful lines are read again."""
+    """Our engine with its guard, as users have it; doubtful lines are read again if that is asked for."""
     once = Guarded(engine)
     return Rereading(once, Guarded(engine.with_settings(larger(engine.settings)))) if reread else once
 
@@ -220,7 +220,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--counts", type=Path, metavar="COUNTS.tsv", help="to know which characters are rare")
     parser.add_argument("--engine", action="append", choices=ENGINES, help="default: ours and rapidocr")
     parser.add_argument("--weights", type=Path, metavar="DIR")
-    parser.add_argument("--no-reread", dest="reread", action="store_false", help="every line but once")
+    parser.add_argument("--reread", action="store_true", help="doubtful lines twice")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--worst", type=int, default=0, metavar="N", help="name the pages read worst")
     parser.add_argument("--kinds", action="store_true", help="a row for each kind of page too")

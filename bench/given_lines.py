@@ -1,8 +1,8 @@
 """Readers of pages whose lines are known, as their users have them: what benches are told in, readers out.
 
-Our own engine reads doubtful lines again and hears its language model, unless `--no-reread` or
-`--no-language-model` says that it is measured without; other engines never do. Characters outside of all
-lines are settled as for users. `--weights` are those of our own engine.
+Our own engine hears its language model, unless `--no-language-model` says that the picture alone is measured;
+other engines never do. With `--reread` it reads doubtful lines twice. Characters outside of all lines are
+settled as for users. `--weights` are those of our own engine.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def add_reader_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--engine", action="append", choices=ENGINES, help=f"default: {OURS} and {PEER}")
     parser.add_argument("--weights", type=Path, metavar="DIR", help="of our own engine")
     parser.add_argument("--no-language-model", action="store_true", help="what the picture alone says")
-    parser.add_argument("--no-reread", dest="reread", action="store_false", help="every line but once")
+    parser.add_argument("--reread", action="store_true", help="doubtful lines twice")
     parser.add_argument("--threads", type=int, default=2)
 
 

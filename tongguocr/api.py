@@ -37,7 +37,7 @@ def read(
     turn: bool = True,
     engine: str | Engine = "tongguocr",
     language_model: bool = True,
-    reread: bool = True,
+    reread: bool = False,
     device: str = "auto",
 ) -> Page:
     """Read one page: its image file, the file's bytes, an open file, a Pillow image, pixels, or a page.
@@ -46,7 +46,7 @@ def read(
     either, `detector` finds them and `direction` may say how they follow each other. A page that lies on its
     side or upside down is read upright, and its `angle` says so, unless `turn` is off. Where the picture
     leaves a character open, our own engine's candidates are weighed by a language model, unless
-    `language_model` is off, and lines with doubtful characters are read again, unless `reread` is off.
+    `language_model` is off, and with `reread` lines with doubtful characters are read again, larger.
     `device` says where our models compute: auto, cpu, cuda, directml or coreml; an engine that is given open
     stays where it is. Arguments that make no sense are a ValueError or a TypeError, an image that cannot be
     read is an `errors.InputError`: one sentence each.
@@ -91,7 +91,7 @@ def read_all(
     turn: bool = True,
     engine: str | Engine = "tongguocr",
     language_model: bool = True,
-    reread: bool = True,
+    reread: bool = False,
     device: str = "auto",
 ) -> Iterator[Page]:
     """Read the pages of an image, folder, ZIP, PDF, DjVu or IIIF manifest one after the other.

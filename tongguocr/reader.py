@@ -67,7 +67,7 @@ class Setup:
     direction: WritingMode | None = None
     turn: bool = True
     """Whether pages that lie on their side or upside down are turned, if the detector tells."""
-    reread: bool = True
+    reread: bool = False
     """Whether our own engine, read alone, reads lines of which it is unsure again."""
     threads: int = 0
     """Of each model; 0 means one a core."""

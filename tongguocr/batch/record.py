@@ -55,7 +55,7 @@ def describe_setup(setup: Setup, out: Path) -> dict[str, str]:
             found[name] = value or (_PACKAGES_OWN if name.endswith("weights") else "none")
     found |= {"direction": setup.direction or "as seen", "turn": "yes" if setup.turn else "no"}
     # Earlier versions, which read every line once, recorded nothing of it.
-    return found if setup.reread else found | {"reread": "no"}
+    return found | {"reread": "yes"} if setup.reread else found
 
 
 def record_job(pages: Sequence[SourcePage], job: Job, locks: PageLocks) -> None:

@@ -54,13 +54,12 @@ def add_language_model(parser: argparse.ArgumentParser | argparse._ArgumentGroup
     )
 
 
-def add_no_reread(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
-    """The option of commands that read: every line but once."""
+def add_reread(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+    """The option of commands that read: doubtful lines twice."""
     parser.add_argument(
-        "--no-reread",
-        dest="reread",
-        action="store_false",
-        help="read doubtful lines but once: quicker, and a little less right",
+        "--reread",
+        action="store_true",
+        help="read doubtful lines again, larger: for hard pages, which then take half as long again",
     )
 
 

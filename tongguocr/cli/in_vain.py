@@ -69,10 +69,10 @@ def check_language(folder: Path | None, engines: Sequence[str]) -> None:
 
 
 def check_reread(reread: bool, engines: Sequence[str]) -> None:
-    """Refuse `--no-reread` where no line would be read again."""
-    if not reread and list(engines) != [_OURS]:
+    """Refuse `--reread` where no line would be read again."""
+    if reread and list(engines) != [_OURS]:
         asked = " and ".join(engines)
-        raise InputError(f"--no-reread is for the engine {_OURS} alone, and not for {asked}.")
+        raise InputError(f"--reread is for the engine {_OURS} alone, and not for {asked}.")
 
 
 def check_nothing_read(args: argparse.Namespace) -> None:
@@ -81,7 +81,7 @@ def check_nothing_read(args: argparse.Namespace) -> None:
     given = [name for name in names if getattr(args, name)]
     given += [] if args.turn else ["no_turn"]
     given += ["no_language_model"] if args.no_language_model else []
-    given += [] if args.reread else ["no_reread"]
+    given += ["reread"] if args.reread else []
     given += ["device"] if args.device != AUTO else []
     if given:
         raise InputError(f"{option(given[0])} says how pages are read, and with --no-read none is.")

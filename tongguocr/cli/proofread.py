@@ -9,9 +9,9 @@ from pathlib import Path
 from tongguocr.cli.arguments import (
     DIRECTIONS,
     add_language_model,
-    add_no_reread,
     add_no_turn,
     add_reading_device,
+    add_reread,
     language_folder,
 )
 from tongguocr.cli.in_vain import check_engine_options, check_nothing_read
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     reading.add_argument("--direction", choices=DIRECTIONS, help="how lines follow each other")
     add_no_turn(reading)
     add_language_model(reading)
-    add_no_reread(reading)
+    add_reread(reading)
     add_reading_device(reading)
     reading.add_argument("--workers", type=int, default=0, metavar="N", help="processes that read")
 

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 from tongguocr.cli.arguments import (
     DIRECTIONS,
     add_language_model,
-    add_no_reread,
     add_no_turn,
     add_reading_device,
+    add_reread,
     add_text,
     check_positive,
     complain,
@@ -77,7 +77,7 @@ def _add_means(means: argparse._ArgumentGroup) -> None:
     means.add_argument("--second", metavar="NAME", help="another engine, to show where the two differ")
     means.add_argument("--weights", type=Path, metavar="DIR", help="exported weights of the engine tongguocr")
     add_language_model(means)
-    add_no_reread(means)
+    add_reread(means)
     means.add_argument("--url", metavar="URL", help="the engine server's address")
     means.add_argument("--model", metavar="NAME", help="server: its model; hf: a folder or a hub's name")
     add_reading_device(means)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from tongguocr.cli.arguments import (
     add_language_model,
-    add_no_reread,
     add_no_turn,
     add_reading_device,
+    add_reread,
     language_folder,
 )
 from tongguocr.cli.in_vain import check_language, check_reread
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--detector", metavar="NAME", help="what finds lines: tongguocr, rapidocr, none")
     add_no_turn(parser)
     add_language_model(parser)
-    add_no_reread(parser)
+    add_reread(parser)
     add_reading_device(parser)
     parser.add_argument(
         "--workers",

@@ -37,7 +37,7 @@ class EngineOptions:
     """Which of the server's models; for hf, a folder or a name on the hub."""
     device: str = AUTO
     """Where it computes: one of those that its entry names."""
-    reread: bool = True
+    reread: bool = False
     """Whether our own engine reads doubtful lines again (reread.py)."""
 
 
@@ -71,7 +71,7 @@ def open_engine(
     url: str | None = None,
     model: str | None = None,
     device: str = AUTO,
-    reread: bool = True,
+    reread: bool = False,
 ) -> Engine:
     """An engine by its name, with the options of `EngineOptions`; a server is contacted when it reads."""
     entry = find_engine(name)

@@ -120,7 +120,7 @@ def open_models(
     turn: bool = True,
     language: Path | None = SHIPPED_LANGUAGE,
     device: str = AUTO,
-    reread: bool = True,
+    reread: bool = False,
 ) -> Models:
     """Load what is named; `model` is the folder of the engine's weights, or for hf a name on the hub."""
     check_choice(engine, model)

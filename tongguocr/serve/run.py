@@ -69,7 +69,7 @@ class Service:
     """Whether each request is a line on standard error."""
     device: str = AUTO
     """Where our models compute."""
-    reread: bool = True
+    reread: bool = False
     """Whether our own engine reads doubtful lines again."""
 
 

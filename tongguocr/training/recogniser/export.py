@@ -191,9 +191,12 @@ def _attend_fused(self: Attention, q: Tensor, k: Tensor, v: Tensor, causal: bool
     return self.out(mixed)
 
 
-def export(model: Recogniser, codec: Codec, folder: Path, quantised: bool = True) -> None:
-    """Write the files into a folder, which is made if need be; fp32 without `quantised`."""
-    write_weights(export_graphs(model), model, codec, folder, quantised)
+def export(model: Recogniser, codec: Codec, folder: Path, quantised: bool = True, fast: bool = False) -> None:
+    """Write the files into a folder, which is made if need be; fp32 without `quantised`.
+
+    With `fast`, the encoder's products are made as quickly as processors can (quantise.py), and nowhere else.
+    """
+    write_weights(export_graphs(model), model, codec, folder, quantised, fast)
 
 
 def export_graphs(model: Recogniser) -> dict[str, onnx.ModelProto]:
@@ -210,7 +213,12 @@ def export_graphs(model: Recogniser) -> dict[str, onnx.ModelProto]:
 
 
 def write_weights(
-    graphs: dict[str, onnx.ModelProto], model: Recogniser, codec: Codec, folder: Path, quantised: bool
+    graphs: dict[str, onnx.ModelProto],
+    model: Recogniser,
+    codec: Codec,
+    folder: Path,
+    quantised: bool,
+    fast: bool = False,
 ) -> None:
     """The folder of a model's graphs, as they are or quantised."""
     if len(codec) != model.size.tokens:
@@ -218,7 +226,7 @@ def write_weights(
     make_folder(folder)
     for name, graph in graphs.items():
         # The encoder takes pictures one by one; what the decoder says must not depend on its batch.
-        graph = quantise(graph, single=name == ENCODER) if quantised else graph
+        graph = quantise(graph, single=fast and name == ENCODER) if quantised else graph
         onnx.checker.check_model(graph)
         write_bytes(graph.SerializeToString(), folder / name)
     codec.save(folder / CODEC)
