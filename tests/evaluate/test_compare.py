@@ -119,7 +119,7 @@ def test_a_device_is_for_our_models(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     told: dict[str, object] = {}
 
     def opened(name: str, *arguments: object) -> Engine:
-        told[name] = arguments[-1]
+        told[name] = arguments[4]
         return toy(name)
 
     monkeypatch.setattr("tongguocr.reader.open_engine", opened)
