@@ -139,6 +139,7 @@ def test_the_record_does_not_hang_on_how_often_a_job_was_stopped(tmp_path: Path)
 
 def test_settings_in_words(tmp_path: Path) -> None:
     usual = describe_setup(Setup(), tmp_path)
+    assert describe_setup(Setup(reread=True), tmp_path) == usual | {"reread": "yes"}
     assert usual == describe_setup(Setup(threads=3, url="http://localhost:1"), tmp_path), (
         "these change nothing"
     )

@@ -51,6 +51,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("--second tesseract --model m", "(server, hf), and not for tongguocr and tesseract."),
         ("--engine hf --weights in --model m", "--weights and --model both say"),
         ("--engine rapidocr --language-model in", "--language-model is heard by the engine tongguocr alone"),
+        ("--engine rapidocr --reread", "--reread is for the engine tongguocr alone, and not for rapidocr"),
+        ("--second rapidocr --reread", "--reread is for the engine tongguocr alone"),
         ("--second tesseract --language-model in", "not with tongguocr and tesseract."),
     ],
 )

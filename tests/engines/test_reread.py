@@ -8,8 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from recognise_pages import FakeEngine, char_at, inputs_of, make_page
 
+from tongguocr.engines import open_engine
 from tongguocr.engines.base import BlockInput, BlockReading, LineReading
-from tongguocr.engines.reread import Rereading, combine, is_doubtful
+from tongguocr.engines.guard import Guarded
+from tongguocr.engines.reread import LARGER, Rereading, combine, is_doubtful
+from tongguocr.engines.tongguocr import OnnxEngine
 from tongguocr.page import Char
 
 Reading = tuple[str, float, tuple[tuple[str, float], ...]]
@@ -64,6 +67,21 @@ def test_only_lines_with_a_doubtful_character_are_read_again_alone() -> None:
     calm = FakeEngine(look)
     Rereading(engine, calm, unsure=0.2).read(inputs_of(make_page(3)))
     assert calm.asked in ([], [[]]), "nothing is doubtful"
+
+
+def test_it_is_asked_for_and_sees_more() -> None:
+    once, twice = open_engine("tongguocr"), open_engine("tongguocr", reread=True)
+    assert not isinstance(once, Rereading) and isinstance(twice, Rereading)
+    assert isinstance(twice.engine, Guarded) and isinstance(twice.again, Guarded)
+    usual, more = twice.engine.engine, twice.again.engine
+    assert isinstance(usual, OnnxEngine) and isinstance(more, OnnxEngine)
+    assert more.encoder is usual.encoder, "the weights are opened once"
+    assert more.settings.scaling.character == LARGER > usual.settings.scaling.character
+    inputs = inputs_of(make_page(2))
+    readings = zip(once.read(inputs), twice.read(inputs), strict=True)
+    assert all(
+        len(a.chars) == len(b.chars) for x, y in readings for a, b in zip(x.lines, y.lines, strict=True)
+    )
 
 
 def test_what_failed_or_is_empty_is_not_doubtful() -> None:
