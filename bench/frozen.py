@@ -31,7 +31,7 @@ from tongguocr.engines.base import BlockInput, Engine
 from tongguocr.engines.decoder_batch import EncodedBlock
 from tongguocr.engines.guard import Guarded
 from tongguocr.engines.prepare import Prepared
-from tongguocr.engines.reread import Rereading, larger
+from tongguocr.engines.reread import read_twice
 from tongguocr.engines.tongguocr import FIRST_BREAK, FIRST_BYTE, DecodedBlock, OnnxEngine
 from tongguocr.errors import InputError
 from tongguocr.files import decode_utf8, read_bytes
@@ -104,12 +104,6 @@ class Watched(OnnxEngine):
         decoded = super().decode(encoded, blocks, prepared)
         self.decoded += zip(blocks, prepared, decoded, strict=True)
         return decoded
-
-
-def twice(engine: Watched, reread: bool) -> Engine:
-    """Our engine with its guard, as users have it; doubtful lines are read again if that is asked for."""
-    once = Guarded(engine)
-    return Rereading(once, Guarded(engine.with_settings(larger(engine.settings)))) if reread else once
 
 
 def count_page(
@@ -244,7 +238,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     tallies: dict[str, Tally] = {}
     for name in chosen.engine or ("tongguocr", "rapidocr"):
         ours = Watched(chosen.weights or SHIPPED, chosen.threads) if name == "tongguocr" else None
-        engine = twice(ours, chosen.reread) if ours else open_engine(name, chosen.weights, chosen.threads)
+        if ours:
+            engine: Engine = read_twice(ours) if chosen.reread else Guarded(ours)
+        else:
+            engine = open_engine(name, chosen.weights, chosen.threads)
         tally = tallies[name] = Tally()
         for page in pages:
             count_page(page, engine, rare, tally, seals.get(page.image, ()))

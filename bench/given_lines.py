@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 from tongguocr.engines import ENGINES
@@ -38,5 +37,6 @@ def open_given(name: str, chosen: argparse.Namespace) -> Reader:
     """One engine, for pages that have their lines."""
     weights = chosen.weights if name == OURS else None
     language = None if chosen.no_language_model else SHIPPED_LANGUAGE
-    setup = Setup(name, weights, language=language, detector=None, threads=chosen.threads)
-    return open_reader(replace(setup, reread=chosen.reread))
+    return open_reader(
+        Setup(name, weights, language=language, detector=None, reread=chosen.reread, threads=chosen.threads)
+    )

@@ -70,7 +70,9 @@ def check_language(folder: Path | None, engines: Sequence[str]) -> None:
 
 def check_reread(reread: bool, engines: Sequence[str]) -> None:
     """Refuse `--reread` where no line would be read again."""
-    if reread and list(engines) != [_OURS]:
+    from tongguocr.reader import speaks_to_context
+
+    if reread and not speaks_to_context(*engines):
         asked = " and ".join(engines)
         raise InputError(f"--reread is for the engine {_OURS} alone, and not for {asked}.")
 

@@ -93,15 +93,13 @@ def find_engine(name: str) -> EngineEntry:
 
 def _open_tongguocr(options: EngineOptions) -> Engine:
     from tongguocr.engines.guard import Guarded, Limits
-    from tongguocr.engines.reread import Rereading, larger
+    from tongguocr.engines.reread import read_twice
     from tongguocr.engines.tongguocr import OnnxEngine, OnnxSettings
 
     limits = Limits()
     settings = OnnxSettings(limits)
     engine = OnnxEngine(options.weights or SHIPPED, settings, options.threads, options.device)
-    if not options.reread:
-        return Guarded(engine, limits)
-    return Rereading(Guarded(engine, limits), Guarded(engine.with_settings(larger(settings)), limits))
+    return read_twice(engine) if options.reread else Guarded(engine, limits)
 
 
 def _open_rapidocr(options: EngineOptions) -> Engine:

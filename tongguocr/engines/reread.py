@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tongguocr.engines.base import BlockInput, BlockReading, Engine, LineReading
-from tongguocr.engines.guard import take_lines
+from tongguocr.engines.guard import Guarded, take_lines
 from tongguocr.engines.second_opinion import Pair, pair_characters
 from tongguocr.page import Char
 
 if TYPE_CHECKING:
-    from tongguocr.engines.tongguocr import OnnxSettings
+    from tongguocr.engines.tongguocr import OnnxEngine, OnnxSettings
 
 UNSURE = 0.5
 """A line is read again if one of its characters is less sure."""
@@ -61,6 +61,13 @@ class Rereading(Engine):
             both = combine(lines[n], other.lines[0])
             readings[k] = replace(readings[k], lines=(*lines[:n], both, *lines[n + 1 :]))
         return readings
+
+
+def read_twice(engine: OnnxEngine) -> Rereading:
+    """Our own engine with its guard, and with itself at a larger scale."""
+    settings = engine.settings
+    again = engine.with_settings(larger(settings))
+    return Rereading(Guarded(engine, settings.limits), Guarded(again, settings.limits))
 
 
 def larger(settings: OnnxSettings) -> OnnxSettings:

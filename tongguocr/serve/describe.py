@@ -36,6 +36,12 @@ def _object(description: str, required: tuple[str, ...] = (), **properties: Sche
     return {"type": "object", "description": description, "properties": properties, **needed}
 
 
+def _pages(description: str, name: str, message: str) -> Schema:
+    """Pages of a job of which there is something to say."""
+    page = _number("Its number, from 1.")
+    return _list(description, _object("A page.", page=page, name=_text(name), message=_text(message)))
+
+
 def _file(description: str) -> Schema:
     return _text(description, format="binary")
 
@@ -181,23 +187,13 @@ JOB = _object(
     finished=_number("When its last page was done, or it was cancelled.", "number", nullable=True),
     pages=_number("How many pages it has."),
     done=_number("How many have been read."),
-    failed=_list(
-        "Pages that could not be read.",
-        _object(
-            "A page.",
-            page=_number("Its number, from 1."),
-            name=_text("What its result would be called."),
-            message=_text("Why not, in a sentence."),
-        ),
+    failed=_pages(
+        "Pages that could not be read.", "What its result would be called.", "Why not, in a sentence."
     ),
-    warnings=_list(
+    warnings=_pages(
         "Pages that were read, but have no text, or text that should not be trusted.",
-        _object(
-            "A page.",
-            page=_number("Its number, from 1."),
-            name=_text("What its result is called."),
-            message=_text("What is to be said of it."),
-        ),
+        "What its result is called.",
+        "What is to be said of it.",
     ),
 )
 ERROR = _object(

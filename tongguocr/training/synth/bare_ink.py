@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tongguocr.page import Pixels
+from tongguocr.training.detector.line_pages import line_boxes
 from tongguocr.training.synth.line_cuts import extract_ink
 from tongguocr.training.synth.real_ink import LineImage, page_of
 
@@ -39,10 +40,10 @@ def bare_lines(
     out, told by their pictures' names without the ending."""
     for entry, pixels in pages:
         stem = PurePath(str(entry["image"])).stem
-        lines = _boxes(entry, "lines")
+        lines = line_boxes(entry)
         if stem in held_out or not len(lines):
             continue
-        taken = np.concatenate([lines, _boxes(entry, "unlabelled"), _boxes(entry, "erased")])
+        taken = np.concatenate([lines, line_boxes(entry, "unlabelled"), line_boxes(entry, "erased")])
         paper = float(np.percentile(pixels, 85))
         dark = float(np.median([np.percentile(_cut(pixels, box), 5) for box in lines]))
         places = [box for box in free_places(lines, taken) if _is_bare(pixels, box, paper, dark)]
@@ -73,11 +74,6 @@ def free_places(lines: Floats, taken: Floats) -> Iterator[NDArray[np.float64]]:
             if end - at >= SHORTEST:
                 yield np.array([left, at, right, end])
             at = max(at, stop + APART)
-
-
-def _boxes(entry: dict[str, Any], key: str) -> Floats:
-    values = [value["box"] if isinstance(value, dict) else value for value in entry.get(key, [])]
-    return np.array(values, np.float32).reshape(-1, 4)
 
 
 def _cut(pixels: Pixels, box: NDArray[Any]) -> Pixels:
